@@ -21,6 +21,7 @@ internal/when
 capture unwind symbols/debuginfod inferior/corefile inferior/machine python annotations goruntime heap/glibc
 heap/golang
 capture/file symbols inferior values/calls values/cpp
+inferior/delve
 capture/edit breakpoints heap values report
 probe
 names
@@ -53,7 +54,7 @@ cmd
 
 // restricted names who alone may import a package of the outside.
 var restricted = map[string][]string{
-	"github.com/go-delve/delve/pkg/proc": {"inferior"},
+	"github.com/go-delve/delve/pkg/proc": {"inferior/delve"},
 	"golang.org/x/sys/unix":              {"inferior", "inferior/machine", "probe"},
 	"github.com/peterh/liner":            {"console/line"},
 	"github.com/alecthomas/chroma/v2":    {"console/screen"},

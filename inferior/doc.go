@@ -43,7 +43,7 @@
 // goroutines do: memory.mu lets them read (ReadAt), waker.mu lets them call (Wake). No
 // handler, hook or other part is called with one of them held.
 //
-// OpenCore makes a Process of a core file (package corefile): its threads represent ever, with
+// OpenCore makes a Process of a core file (package corefile): its threads stay stopped, with
 // registers that the file has, and memory reads the file. It has the methods that read; all others
 // are a *CoreError, which Process.Alive decides.
 //

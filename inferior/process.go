@@ -36,9 +36,8 @@ type Process struct {
 
 	optionsChanged bool // threads are to be given their ptrace options
 
-	hooks  Hooks
-	spin   spinner
-	golang *Go // loaded on first use
+	hooks Hooks
+	spin  spinner
 
 	stop     *Stop   // set by an event that stops everything
 	stopping bool    // events are kept, threads not resumed
@@ -145,8 +144,8 @@ func (p *Process) Alive() error {
 	return nil
 }
 
-// readable is the error of methods that need the memory and the threads of a process.
-func (p *Process) readable() error {
+// Readable is the error of whatever needs the memory and the threads of a process or core.
+func (p *Process) Readable() error {
 	if p.target.core != nil {
 		return nil
 	}

@@ -148,8 +148,8 @@ func (tg *target) executes() error {
 	return nil
 }
 
-// program is the file that the target runs, to open.
-func (tg *target) program() string {
+// Program is the file that the target runs, to open.
+func (tg *target) Program() string {
 	if tg.core != nil {
 		return tg.exe
 	}
@@ -159,7 +159,7 @@ func (tg *target) program() string {
 // IsGo reports whether the target's program was built by the Go toolchain.
 func (tg *target) IsGo() bool {
 	if tg.builtByGo == nil {
-		is := isGo(tg.program())
+		is := isGo(tg.Program())
 		tg.builtByGo = &is
 	}
 	return *tg.builtByGo

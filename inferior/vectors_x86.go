@@ -31,6 +31,12 @@ const (
 // Vectors are the registers of a thread for floating-point numbers and vectors.
 type Vectors struct{ area []byte }
 
+// VectorsOf are registers in an XSAVE area.
+func VectorsOf(area []byte) Vectors { return Vectors{area} }
+
+// Area is the XSAVE area.
+func (v Vectors) Area() []byte { return v.area }
+
 // Clone is a copy.
 func (v Vectors) Clone() Vectors { return Vectors{slices.Clone(v.area)} }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hdb/inferior"
+	"hdb/inferior/delve"
 	"hdb/session/stopped"
 	"hdb/session/variables"
 	"hdb/values"
@@ -63,21 +64,21 @@ func TestWatchOfGo(t *testing.T) {
 
 // TestGoChanges has the smallest parts that differ, and stops one behind as many as are shown.
 func TestGoChanges(t *testing.T) {
-	number := func(name, text string) inferior.GoValue {
-		return inferior.GoValue{Name: name, Type: "int", Kind: reflect.Int, Text: text}
+	number := func(name, text string) delve.Value {
+		return delve.Value{Name: name, Type: "int", Kind: reflect.Int, Text: text}
 	}
-	pair := func(a, b string) inferior.GoValue {
-		return inferior.GoValue{Type: "main.pair", Kind: reflect.Struct, Len: 2, Children: []inferior.GoValue{number("a", a), number("b", b)}}
+	pair := func(a, b string) delve.Value {
+		return delve.Value{Type: "main.pair", Kind: reflect.Struct, Len: 2, Children: []delve.Value{number("a", a), number("b", b)}}
 	}
-	array := func(all ...inferior.GoValue) inferior.GoValue {
-		return inferior.GoValue{Type: "[2]main.pair", Kind: reflect.Array, Len: int64(len(all)), Children: all}
+	array := func(all ...delve.Value) delve.Value {
+		return delve.Value{Type: "[2]main.pair", Kind: reflect.Array, Len: int64(len(all)), Children: all}
 	}
 	o := values.Options{}
 	got := goChanges(nil, "main.x", array(pair("1", "2"), pair("3", "4")), array(pair("1", "5"), pair("3", "4")), o)
 	if want := []stopped.WatchedPart{{Name: "main.x[0].b", Old: "2", New: "5"}}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	var old, now []inferior.GoValue
+	var old, now []delve.Value
 	for i := range 3 * stopped.MaxWatchedParts {
 		old, now = append(old, number("", fmt.Sprint(i))), append(now, number("", fmt.Sprint(i+1)))
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hdb/inferior"
+	"hdb/inferior/delve"
 	"hdb/internal/addr"
 	"hdb/session/stopped"
 	"hdb/session/variables"
@@ -20,7 +21,7 @@ import (
 type watchedValue struct {
 	name  string
 	value values.Value
-	ofGo  *inferior.GoMemory // in place of value
+	ofGo  *delve.Memory // in place of value
 }
 
 // watched finds the expression whose value is the size bytes at the address that are to be
@@ -31,7 +32,7 @@ func watched(v *variables.Values, expr string, a addr.Run, size int) *watchedVal
 	if w := watchedGo(v, expr, a, size); w != nil {
 		return w
 	}
-	if ok, _ := v.AsGo(expr, func(*inferior.Go, inferior.GoPlace) error { return variables.ErrGoPlace }); ok {
+	if ok, _ := v.AsGo(expr, func(*delve.Program, delve.Place) error { return variables.ErrGoPlace }); ok {
 		return nil
 	}
 	for _, name := range []string{expr, strings.TrimPrefix(expr, "*")} {
@@ -59,7 +60,7 @@ func watchedGo(v *variables.Values, expr string, a addr.Run, size int) *watchedV
 	if v.Target.Image == nil || !v.Target.Image.IsGo() {
 		return nil
 	}
-	g, err := v.Target.Image.Go()
+	g, err := v.Target.Delve()
 	if err != nil { // without DWARF
 		return nil
 	}
@@ -107,7 +108,7 @@ func watchTexts(v *variables.Values, w *watchedValue, hit *stopped.WatchHit) {
 // goTexts is watchTexts of a variable of Go. Between the stores of a string or slice its value is invalid, and a change of
 // a slice's capacity does not show in its text: then the changed bytes are reported under the variable's name.
 func goTexts(v *variables.Values, w *watchedValue, hit *stopped.WatchHit, o values.Options) {
-	g, err := v.Target.Image.Go() // of the process that runs now
+	g, err := v.Target.Delve() // of the process that runs now
 	if err != nil {
 		return
 	}
@@ -126,13 +127,13 @@ func goTexts(v *variables.Values, w *watchedValue, hit *stopped.WatchHit, o valu
 }
 
 // goUnread reports whether a part of a value could not be read.
-func goUnread(v inferior.GoValue) bool {
+func goUnread(v delve.Value) bool {
 	return v.Err != "" || slices.ContainsFunc(v.Children, goUnread)
 }
 
 // goChanges adds the smallest parts of a value that have changed, one more than are shown at most: fields of structs and
 // elements of arrays.
-func goChanges(all []stopped.WatchedPart, name string, old, now inferior.GoValue, o values.Options) []stopped.WatchedPart {
+func goChanges(all []stopped.WatchedPart, name string, old, now delve.Value, o values.Options) []stopped.WatchedPart {
 	before, after := gotext.Format(old, o), gotext.Format(now, o)
 	if before == after || len(all) > stopped.MaxWatchedParts {
 		return all

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"hdb/inferior"
+	"hdb/inferior/delve"
 	"hdb/internal/addr"
 	"hdb/names"
 	"hdb/session/stopped"
@@ -18,7 +19,7 @@ func (s *Steps) stepGo(n int, into bool) (*stopped.Report, error) {
 	if err := s.exec.Lockable(); err != nil {
 		return nil, err
 	}
-	g, err := s.target.Proc.Go()
+	g, err := s.target.Delve()
 	if err != nil {
 		return nil, err
 	}
@@ -57,8 +58,8 @@ func (s *Steps) finishGo(f names.Frame) (*stopped.Report, error) {
 	if err := s.exec.Lockable(); err != nil {
 		return nil, err
 	}
-	g, err := s.target.Proc.Go()
-	if errors.Is(err, inferior.ErrNoGoDWARF) || err == nil && !f.Inlined && (f.Num > 0 || s.returnsIntoWrapper(f)) {
+	g, err := s.target.Delve()
+	if errors.Is(err, delve.ErrNoDWARF) || err == nil && !f.Inlined && (f.Num > 0 || s.returnsIntoWrapper(f)) {
 		return s.finishGoroutine(f)
 	}
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"hdb/capture"
 	"hdb/capture/file"
 	"hdb/inferior"
+	"hdb/inferior/delve"
 	"hdb/internal/addr"
 	"hdb/names"
 	"hdb/probe"
@@ -32,6 +33,7 @@ type Target struct {
 	Current      atomic.Pointer[inferior.Process] // Proc, for other goroutines
 	Probe        *probe.Probe                     // nil before it was needed
 	Go           *goRuntime                       // of the process
+	delve        *delve.Program                   // of Image, loaded on first use
 	Saved        *file.File                       // nil: no capture is open
 	Clock        recording.Clock
 	Attribution  *query.Attribution   // of blocks to functions, by the settings
@@ -43,6 +45,19 @@ type Target struct {
 	KeepTerminal bool                 // hdb keeps its terminal while a process runs
 	Past         bool                 // an event that was recorded before is selected, see Travel
 	Beside       bool                 // the verbs are called while the process runs, see Session.Beside
+}
+
+// Delve is what delve knows of the Go program that Image is.
+func (c *Target) Delve() (*delve.Program, error) {
+	if c.delve.Of(c.Image) {
+		return c.delve, nil
+	}
+	g, err := delve.Load(c.Image)
+	if err != nil {
+		return nil, err
+	}
+	c.delve = g
+	return g, nil
 }
 
 // Unread is why what a file of the process holds is not known: it is not there, or another one has its

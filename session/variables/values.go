@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"hdb/inferior"
+	"hdb/inferior/delve"
 	"hdb/internal/addr"
 	"hdb/internal/modkind"
 	"hdb/names"
@@ -229,12 +229,12 @@ func (v *Values) Guarded(fn func(f *values.Frame) error) error {
 
 // Locals are the variables of the selected frame, innermost block first.
 func (v *Values) Locals(o values.Options) ([]NamedValue, error) {
-	return v.variables(o, false, v.World.Locals, (*inferior.Go).Locals)
+	return v.variables(o, false, v.World.Locals, (*delve.Program).Locals)
 }
 
 // Args are its parameters.
 func (v *Values) Args(o values.Options) ([]NamedValue, error) {
-	return v.variables(o, false, v.World.Args, (*inferior.Go).Args)
+	return v.variables(o, false, v.World.Args, (*delve.Program).Args)
 }
 
 // FrameArgs are the parameters of a frame of the selected stack, by its number. With
@@ -245,7 +245,7 @@ func (v *Values) Args(o values.Options) ([]NamedValue, error) {
 func (v *Values) FrameArgs(num int, o values.Options, scalars bool) (out []NamedValue, err error) {
 	defer func(frame int) { v.sel.Cur.Num = frame }(v.sel.Cur.Num)
 	v.sel.Cur.Num = num
-	read := func() { out, err = v.variables(o, scalars, v.World.Args, (*inferior.Go).Args) }
+	read := func() { out, err = v.variables(o, scalars, v.World.Args, (*delve.Program).Args) }
 	if v.sel.Cur.Max == 0 && num < len(v.sel.Cur.Stack.Frames) {
 		v.sel.Cur.Max = view.DefaultDepth
 		read()
@@ -269,7 +269,7 @@ func (v *Values) FrameLocals(num int, o values.Options) (out []NamedValue, err e
 const elided = "..."
 
 func (v *Values) variables(o values.Options, scalars bool, list func(*values.Frame) ([]values.Variable, error),
-	goList func(*inferior.Go, inferior.GoPlace, inferior.GoLimits) ([]inferior.GoValue, error)) (out []NamedValue, err error) {
+	goList func(*delve.Program, delve.Place, delve.Limits) ([]delve.Value, error)) (out []NamedValue, err error) {
 	if err := v.Target.Readable(); err != nil {
 		return nil, err
 	}
@@ -313,7 +313,7 @@ func (v *Values) Output(expr string, o values.Options) (text string, err error) 
 }
 
 func (v *Values) print(expr string, o values.Options, keep func(values.Value) int) (n int, text string, err error) {
-	if ok, err := v.AsGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
+	if ok, err := v.AsGo(expr, func(g *delve.Program, at delve.Place) (err error) {
 		text, err = goPrint(g, at, expr, o)
 		return err
 	}); ok {
@@ -400,7 +400,7 @@ func (v *Values) Within(b values.Block) (in bool) {
 
 // Show is Print without history, for display.
 func (v *Values) Show(expr string, o values.Options) (text string, err error) {
-	if ok, err := v.AsGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
+	if ok, err := v.AsGo(expr, func(g *delve.Program, at delve.Place) (err error) {
 		text, err = goPrint(g, at, expr, o)
 		return err
 	}); ok {
@@ -418,7 +418,7 @@ func (v *Values) Show(expr string, o values.Options) (text string, err error) {
 
 // Set computes an expression that may assign.
 func (v *Values) Set(expr string) error {
-	if ok, err := v.AsGo(expr, func(g *inferior.Go, at inferior.GoPlace) error { return v.goSet(g, at, expr) }); ok {
+	if ok, err := v.AsGo(expr, func(g *delve.Program, at delve.Place) error { return v.goSet(g, at, expr) }); ok {
 		return err
 	}
 	err := v.Guarded(func(f *values.Frame) error {
@@ -446,7 +446,7 @@ func (v *Values) Holds(expr string) (bool, error) {
 // TypeOf names the type of an expression; with members when whole, and as o says then.
 // columns: the members have their offsets and sizes.
 func (v *Values) TypeOf(expr string, whole bool, o values.TypeOptions) (text string, columns bool, err error) {
-	if ok, err := v.AsGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
+	if ok, err := v.AsGo(expr, func(g *delve.Program, at delve.Place) (err error) {
 		text, err = g.TypeOf(at, expr, whole)
 		return err
 	}); ok {
@@ -481,7 +481,7 @@ func (v *Values) VirtualTables(expr string) (list []values.VirtualTable, err err
 // Address is what an expression says as an address, and the numbers that are there by its
 // type.
 func (v *Values) Address(expr string) (a addr.Run, unit values.Unit, err error) {
-	if ok, err := v.AsGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
+	if ok, err := v.AsGo(expr, func(g *delve.Program, at delve.Place) (err error) {
 		a, err = goAddress(g, at, expr)
 		return err
 	}); ok {
@@ -499,7 +499,7 @@ var ErrGoPlace = errors.New("the places of Go variables cannot be shown: for an 
 
 // Place is where the value of an expression is.
 func (v *Values) Place(expr string) (p values.Place, err error) {
-	if ok, err := v.AsGo(expr, func(*inferior.Go, inferior.GoPlace) error { return ErrGoPlace }); ok {
+	if ok, err := v.AsGo(expr, func(*delve.Program, delve.Place) error { return ErrGoPlace }); ok {
 		return p, err
 	}
 	err = v.Guarded(func(f *values.Frame) error {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"hdb/inferior"
+	"hdb/inferior/delve"
 	"hdb/internal/cond"
 	"hdb/names"
 	"hdb/session/target"
@@ -77,7 +78,7 @@ func (v *OfFrame) Word(name string) (values.Word, bool) {
 // holds reports whether an expression, which may be computed by the function, has a value
 // other than zero in the selected frame.
 func (v *Values) holds(expr string, compute func(*values.World, *values.Frame, string) (bool, error)) (holds bool, err error) {
-	if ok, err := v.AsGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
+	if ok, err := v.AsGo(expr, func(g *delve.Program, at delve.Place) (err error) {
 		holds, err = goHolds(g, at, expr)
 		return err
 	}); ok {

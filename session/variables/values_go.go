@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"strings"
 
-	"hdb/inferior"
+	"hdb/inferior/delve"
 	"hdb/internal/addr"
 	"hdb/symbols/dwarf"
 	"hdb/values"
@@ -26,8 +26,8 @@ var errGoMade = errors.New("this frame is the go statement that started the goro
 
 // goFrame is the selected frame in the terms of delve, which reads the values of Go;
 // nil where the frame is not Go's: code of C in a program with cgo.
-func (v *Values) goFrame() (*inferior.Go, inferior.GoPlace, error) {
-	var at inferior.GoPlace
+func (v *Values) goFrame() (*delve.Program, delve.Place, error) {
+	var at delve.Place
 	if v.Target.Recalled() || v.Target.Image == nil || !v.Target.Image.IsGo() {
 		return nil, at, nil
 	}
@@ -46,7 +46,7 @@ func (v *Values) goFrame() (*inferior.Go, inferior.GoPlace, error) {
 	if fr.Made {
 		return nil, at, errGoMade
 	}
-	g, err := v.Target.Image.Go()
+	g, err := v.Target.Delve()
 	if err != nil {
 		return nil, at, err
 	}
@@ -54,12 +54,12 @@ func (v *Values) goFrame() (*inferior.Go, inferior.GoPlace, error) {
 	for first > 0 && st.Frames[first-1].Inlined && st.Frames[first-1].Code == fr.Code && st.Frames[first-1].CFA == fr.CFA {
 		first--
 	}
-	return g, inferior.GoPlace{Thread: v.sel.Cur.Thread, Parked: v.sel.Parked(st), CFA: fr.CFA, PC: fr.Code.Addr(), Inlined: i - first + fr.Ahead, Index: i + st.Frames[0].Ahead}, nil
+	return g, delve.Place{Thread: v.sel.Cur.Thread, Parked: v.sel.Parked(st), CFA: fr.CFA, PC: fr.Code.Addr(), Inlined: i - first + fr.Ahead, Index: i + st.Frames[0].Ahead}, nil
 }
 
 // AsGo lets answer tell what an expression of Go is in a frame of Go. It reports false,
 // and nothing is told, where the expression is none of Go.
-func (v *Values) AsGo(expr string, answer func(g *inferior.Go, at inferior.GoPlace) error) (bool, error) {
+func (v *Values) AsGo(expr string, answer func(g *delve.Program, at delve.Place) error) (bool, error) {
 	if strings.HasPrefix(strings.TrimSpace(expr), "$") { // a register, or what the user has named
 		return false, nil
 	}
@@ -71,8 +71,8 @@ func (v *Values) AsGo(expr string, answer func(g *inferior.Go, at inferior.GoPla
 }
 
 // GoLimits are options of values as delve has them.
-func GoLimits(o values.Options, follow bool) inferior.GoLimits {
-	l := inferior.GoLimits{Elements: o.Elements, Depth: goListDepth, Follow: follow}
+func GoLimits(o values.Options, follow bool) delve.Limits {
+	l := delve.Limits{Elements: o.Elements, Depth: goListDepth, Follow: follow}
 	if follow {
 		l.Depth = goPrintDepth
 	}
@@ -83,7 +83,7 @@ func GoLimits(o values.Options, follow bool) inferior.GoLimits {
 }
 
 // goVariables lists a frame's variables, the nearest first.
-func goVariables(vars []inferior.GoValue, o values.Options, scalars bool) []NamedValue {
+func goVariables(vars []delve.Value, o values.Options, scalars bool) []NamedValue {
 	var out []NamedValue
 	for _, x := range vars {
 		text := elided
@@ -106,8 +106,8 @@ func goScalar(k reflect.Kind) bool {
 
 // goAddress is what a Go expression says as an address: where a pointer points or the
 // elements of a slice are; else where the value itself is.
-func goAddress(g *inferior.Go, at inferior.GoPlace, expr string) (addr.Run, error) {
-	v, err := g.Eval(at, expr, inferior.GoLimits{})
+func goAddress(g *delve.Program, at delve.Place, expr string) (addr.Run, error) {
+	v, err := g.Eval(at, expr, delve.Limits{})
 	if err != nil {
 		return 0, err
 	}
@@ -146,7 +146,7 @@ func GoAssignment(expr string) (to, from string, ok bool) {
 }
 
 // goPrint is the text of a Go expression.
-func goPrint(g *inferior.Go, at inferior.GoPlace, expr string, o values.Options) (string, error) {
+func goPrint(g *delve.Program, at delve.Place, expr string, o values.Options) (string, error) {
 	if _, _, ok := GoAssignment(expr); ok {
 		return "", errors.New("= changes the program: use set var, or == to compare")
 	}
@@ -158,11 +158,11 @@ func goPrint(g *inferior.Go, at inferior.GoPlace, expr string, o values.Options)
 }
 
 // goHolds reports whether a Go expression is true, or a number or pointer other than zero.
-func goHolds(g *inferior.Go, at inferior.GoPlace, expr string) (bool, error) {
+func goHolds(g *delve.Program, at delve.Place, expr string) (bool, error) {
 	if _, _, ok := GoAssignment(expr); ok {
 		return false, errors.New("= changes the program: write == to compare")
 	}
-	x, err := g.Eval(at, expr, inferior.GoLimits{})
+	x, err := g.Eval(at, expr, delve.Limits{})
 	switch {
 	case err != nil:
 		return false, err
@@ -177,10 +177,10 @@ func goHolds(g *inferior.Go, at inferior.GoPlace, expr string) (bool, error) {
 }
 
 // goSet changes a variable of Go.
-func (v *Values) goSet(g *inferior.Go, at inferior.GoPlace, expr string) error {
+func (v *Values) goSet(g *delve.Program, at delve.Place, expr string) error {
 	to, from, ok := GoAssignment(expr)
 	if !ok {
-		_, err := g.Eval(at, expr, inferior.GoLimits{})
+		_, err := g.Eval(at, expr, delve.Limits{})
 		return err
 	}
 	defer v.changed()

@@ -5,7 +5,7 @@ import (
 	"math"
 	"reflect"
 
-	"hdb/inferior"
+	"hdb/inferior/delve"
 	"hdb/internal/cformat"
 	"hdb/values"
 )
@@ -17,7 +17,7 @@ func (v *Values) Printf(f *cformat.Format) (string, error) {
 
 // FormatArgument computes an argument of a format.
 func (v *Values) FormatArgument(expr string, kind cformat.Kind) (x any, err error) {
-	if ok, err := v.AsGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
+	if ok, err := v.AsGo(expr, func(g *delve.Program, at delve.Place) (err error) {
 		x, err = goArgument(g, at, expr, kind)
 		return err
 	}); ok {
@@ -38,8 +38,8 @@ func (v *Values) FormatArgument(expr string, kind cformat.Kind) (x any, err erro
 }
 
 // goArgument computes an argument that is an expression of Go.
-func goArgument(g *inferior.Go, at inferior.GoPlace, expr string, kind cformat.Kind) (any, error) {
-	x, err := g.Eval(at, expr, inferior.GoLimits{Elements: 10 * goElements})
+func goArgument(g *delve.Program, at delve.Place, expr string, kind cformat.Kind) (any, error) {
+	x, err := g.Eval(at, expr, delve.Limits{Elements: 10 * goElements})
 	if err != nil {
 		return nil, err
 	}

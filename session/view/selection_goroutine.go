@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"hdb/inferior"
+	"hdb/inferior/delve"
 	"hdb/internal/addr"
 	"hdb/names"
 	"hdb/session/target"
@@ -47,13 +48,13 @@ func (s *Selection) WithoutGoHelpers(frames []names.Frame, selected int) []names
 
 // Parked is the selected goroutine for delve, whose stack it is; nil if the stack is the
 // thread's.
-func (s *Selection) Parked(st names.Stack) *inferior.ParkedGoroutine {
+func (s *Selection) Parked(st names.Stack) *delve.ParkedGoroutine {
 	if s.Cur.routine == nil || len(st.Frames) == 0 {
 		return nil
 	}
 	regs := st.Frames[0].Regs
 	bp, _ := regs.Get(unwind.RBP)
-	return &inferior.ParkedGoroutine{G: s.Cur.routine.At, PC: regs.PC(), SP: regs.SP(), BP: addr.Run(bp)}
+	return &delve.ParkedGoroutine{G: s.Cur.routine.At, PC: regs.PC(), SP: regs.SP(), BP: addr.Run(bp)}
 }
 
 // Steps is the error where the selected goroutine does not run, and so cannot be stepped.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"hdb/inferior"
+	"hdb/inferior/delve"
 	"hdb/values"
 )
 
@@ -17,7 +17,7 @@ const maxIndent = 20
 
 // Format is a value of a Go program as text, in the notation of Go's own debugger: types are before
 // values, lengths before elements.
-func Format(v inferior.GoValue, o values.Options) string {
+func Format(v delve.Value, o values.Options) string {
 	if o.Elements <= 0 || o.Elements > values.MaxElements {
 		o.Elements = values.MaxElements
 	}
@@ -39,7 +39,7 @@ func (p *formatter) write(s ...string) {
 
 // value writes a value. typed is false if the type is known from the context, as it is for
 // the elements of a slice.
-func (p *formatter) value(v inferior.GoValue, typed bool, depth int) {
+func (p *formatter) value(v delve.Value, typed bool, depth int) {
 	switch {
 	case p.b.Len() > values.MaxText:
 		p.write("...")
@@ -76,7 +76,7 @@ func (p *formatter) value(v inferior.GoValue, typed bool, depth int) {
 }
 
 // composite writes a value that consists of others, after its type.
-func (p *formatter) composite(v inferior.GoValue, typed bool, depth int) {
+func (p *formatter) composite(v delve.Value, typed bool, depth int) {
 	switch v.Kind {
 	case reflect.Slice, reflect.Array:
 		if typed && v.Kind == reflect.Slice {
@@ -125,7 +125,7 @@ func errorText(text string) string {
 
 // elements writes element i of a slice or array and the number of equal elements that
 // follow it. It returns the number of elements that it has covered.
-func (p *formatter) elements(list []inferior.GoValue, i, depth int) int {
+func (p *formatter) elements(list []delve.Value, i, depth int) int {
 	same := 1
 	for e := list[i]; i+same < len(list) && len(e.Children) == 0; same++ {
 		if next := list[i+same]; next.Err != e.Err || next.Bits != e.Bits || next.Text != e.Text || next.Base != e.Base || next.Len != e.Len || len(next.Children) > 0 {
@@ -175,7 +175,7 @@ func (p *formatter) newline(depth int) {
 	}
 }
 
-func (p *formatter) pointer(v inferior.GoValue, depth int) {
+func (p *formatter) pointer(v delve.Value, depth int) {
 	switch {
 	case v.Kind == reflect.UnsafePointer:
 		p.write(fmt.Sprintf("unsafe.Pointer(%#x)", v.Bits))
@@ -190,7 +190,7 @@ func (p *formatter) pointer(v inferior.GoValue, depth int) {
 }
 
 // channel writes the length and the capacity of a channel.
-func (p *formatter) channel(v inferior.GoValue) {
+func (p *formatter) channel(v delve.Value) {
 	p.write(v.Type, " ")
 	var waiting, room string
 	for _, f := range v.Children {
@@ -209,7 +209,7 @@ func (p *formatter) channel(v inferior.GoValue) {
 }
 
 // interfaceValue writes what an interface holds.
-func (p *formatter) interfaceValue(v inferior.GoValue, typed bool, depth int) {
+func (p *formatter) interfaceValue(v delve.Value, typed bool, depth int) {
 	if len(v.Children) == 0 || v.Children[0].Kind == reflect.Invalid {
 		if typed {
 			p.write(v.Type, " ")
@@ -226,7 +226,7 @@ func (p *formatter) interfaceValue(v inferior.GoValue, typed bool, depth int) {
 }
 
 // number writes a scalar in the format that the options ask for.
-func (p *formatter) number(v inferior.GoValue) {
+func (p *formatter) number(v delve.Value) {
 	sizes := map[reflect.Kind]int{reflect.Int8: 1, reflect.Uint8: 1, reflect.Int16: 2, reflect.Uint16: 2, reflect.Int32: 4, reflect.Uint32: 4, reflect.Float32: 4,
 		reflect.Int: 8, reflect.Uint: 8, reflect.Int64: 8, reflect.Uint64: 8, reflect.Uintptr: 8, reflect.Float64: 8}
 	size := sizes[v.Kind]

@@ -1,4 +1,4 @@
-package inferior
+package delve
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/lazyregexp"
 
@@ -20,10 +21,10 @@ import (
 	"github.com/go-delve/delve/pkg/proc"
 )
 
-// A GoPlace is a frame of a thread's stack, in terms that hdb's walk and delve's
+// A Place is a frame of a thread's stack, in terms that hdb's walk and delve's
 // share.
-type GoPlace struct {
-	Thread  *Thread
+type Place struct {
+	Thread  *inferior.Thread
 	Parked  *ParkedGoroutine // whose stack it is, nil: the thread's
 	CFA     addr.Run
 	PC      addr.Run
@@ -31,20 +32,20 @@ type GoPlace struct {
 	Index   int // from the innermost frame on
 }
 
-// GoLimits bound what is read of a value.
-type GoLimits struct {
+// Limits bound what is read of a value.
+type Limits struct {
 	Elements int // of strings, slices, arrays and maps, each
 	Depth    int // of structs, slices and pointers in one another
 	Follow   bool
 }
 
-// maxGoNodes bounds the parts of one value, whatever the limits multiply to.
-const maxGoNodes = 1 << 16
+// maxNodes bounds the parts of one value, whatever the limits multiply to.
+const maxNodes = 1 << 16
 
-// A GoValue is a variable or value of a Go program. What it consists of is below it: the elements
+// A Value is a variable or value of a Go program. What it consists of is below it: the elements
 // of a slice or array, the fields of a struct, a map's keys and values alternating, what a pointer
 // or interface holds.
-type GoValue struct {
+type Value struct {
 	Name     string
 	Type     string
 	Kind     reflect.Kind
@@ -56,19 +57,19 @@ type GoValue struct {
 	Shadowed bool   // another variable of the name is nearer
 	Err      string // why it has no value, "" when it has
 	Bits     uint64 // of an integer, pointer or floating-point number
-	Children []GoValue
+	Children []Value
 }
 
 // scope prepares the evaluation of names in a frame.
-func (g *Go) scope(at GoPlace) (*proc.EvalScope, error) {
+func (g *Program) scope(at Place) (*proc.EvalScope, error) {
 	if err := g.refresh(at.Thread); err != nil {
 		return nil, err
 	}
-	thread := g.target.CurrentThread()
-	if on, ok := thread.(*goThread); ok && at.Parked != nil {
-		thread = &parkedThread{goThread: on, goroutine: at.Parked}
+	on := g.target.CurrentThread()
+	if own, ok := on.(*thread); ok && at.Parked != nil {
+		on = &parkedThread{thread: own, goroutine: at.Parked}
 	}
-	frames, err := proc.ThreadStacktrace(g.target, thread, at.Index+16)
+	frames, err := proc.ThreadStacktrace(g.target, on, at.Index+16)
 	if err != nil {
 		return nil, fmt.Errorf("stack of thread %d: %w", at.Thread.TID, err)
 	}
@@ -82,29 +83,29 @@ func (g *Go) scope(at GoPlace) (*proc.EvalScope, error) {
 	if found < 0 || found >= len(frames) {
 		return nil, errors.New("the frame is not on the goroutine's stack: its variables are unknown")
 	}
-	gr, err := proc.GetG(thread)
+	gr, err := proc.GetG(on)
 	if err != nil {
 		gr = nil // a thread of the runtime runs none
 	}
 	return proc.FrameToScope(g.target, g.target.Memory(), gr, at.Thread.TID, frames[found:]...), nil
 }
 
-func (l GoLimits) config() proc.LoadConfig {
+func (l Limits) config() proc.LoadConfig {
 	return proc.LoadConfig{FollowPointers: l.Follow, MaxVariableRecurse: l.Depth, MaxStringLen: l.Elements,
 		MaxArrayValues: l.Elements, MaxStructFields: -1, MaxMapBuckets: 10 * l.Elements}
 }
 
 // Locals are the variables of a frame that are no parameters.
-func (g *Go) Locals(at GoPlace, l GoLimits) ([]GoValue, error) {
+func (g *Program) Locals(at Place, l Limits) ([]Value, error) {
 	return g.variables(at, l, (*proc.EvalScope).LocalVariables)
 }
 
 // Args are its parameters and named results.
-func (g *Go) Args(at GoPlace, l GoLimits) ([]GoValue, error) {
+func (g *Program) Args(at Place, l Limits) ([]Value, error) {
 	return g.variables(at, l, (*proc.EvalScope).FunctionArguments)
 }
 
-func (g *Go) variables(at GoPlace, l GoLimits, list func(*proc.EvalScope, proc.LoadConfig) ([]*proc.Variable, error)) (out []GoValue, err error) {
+func (g *Program) variables(at Place, l Limits, list func(*proc.EvalScope, proc.LoadConfig) ([]*proc.Variable, error)) (out []Value, err error) {
 	defer caught(&err)
 	s, err := g.scope(at)
 	if err != nil {
@@ -118,10 +119,10 @@ func (g *Go) variables(at GoPlace, l GoLimits, list func(*proc.EvalScope, proc.L
 		if strings.HasPrefix(v.Name, "~") || v.Name == "_" || v.Name == "" {
 			continue // results without a name
 		}
-		left := maxGoNodes
-		value := goValue(v, &left)
+		left := maxNodes
+		value := valueOf(v, &left)
 		if lost := lostWith(v.LocationExpr.String(), &s.Regs); lost != "" {
-			value = GoValue{Name: v.Name, Type: v.TypeString(), Kind: v.Kind, Shadowed: value.Shadowed, Err: lost}
+			value = Value{Name: v.Name, Type: v.TypeString(), Kind: v.Kind, Shadowed: value.Shadowed, Err: lost}
 		}
 		out = append(out, value)
 	}
@@ -129,32 +130,32 @@ func (g *Go) variables(at GoPlace, l GoLimits, list func(*proc.EvalScope, proc.L
 }
 
 // Eval computes an expression of Go in a frame. Nothing is called.
-func (g *Go) Eval(at GoPlace, expr string, l GoLimits) (out GoValue, err error) {
+func (g *Program) Eval(at Place, expr string, l Limits) (out Value, err error) {
 	defer caught(&err)
 	s, err := g.scope(at)
 	if err != nil {
-		return GoValue{}, err
+		return Value{}, err
 	}
 	if err := lostOperand(s, expr); err != nil {
 		if lost := (*lostError)(nil); errors.As(err, &lost) && lost.name == strings.TrimSpace(expr) {
-			return GoValue{Name: lost.name, Err: lost.how}, nil
+			return Value{Name: lost.name, Err: lost.how}, nil
 		}
-		return GoValue{}, err
+		return Value{}, err
 	}
 	v, err := s.EvalExpression(expr, l.config())
 	if err != nil {
-		return GoValue{}, oneLine(err)
+		return Value{}, oneLine(err)
 	}
-	left := maxGoNodes
-	return goValue(v, &left), nil
+	left := maxNodes
+	return valueOf(v, &left), nil
 }
 
-func (g *Go) eval(at GoPlace, expr string) (*proc.Variable, error) {
+func (g *Program) eval(at Place, expr string) (*proc.Variable, error) {
 	s, err := g.scope(at)
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.EvalExpression(expr, GoLimits{}.config())
+	v, err := s.EvalExpression(expr, Limits{}.config())
 	if err != nil {
 		return nil, oneLine(err)
 	}
@@ -219,7 +220,7 @@ func operands(tree ast.Expr) map[string]bool {
 
 // Set assigns the value of an expression to another: numbers, bools, pointers and what is in memory
 // already. Nothing is allocated.
-func (g *Go) Set(at GoPlace, to, from string) (err error) {
+func (g *Program) Set(at Place, to, from string) (err error) {
 	defer caught(&err)
 	s, err := g.scope(at)
 	if err != nil {
@@ -232,7 +233,7 @@ func (g *Go) Set(at GoPlace, to, from string) (err error) {
 }
 
 // TypeOf names the type of an expression, or of a type, with its members when whole.
-func (g *Go) TypeOf(at GoPlace, expr string, whole bool) (text string, err error) {
+func (g *Program) TypeOf(at Place, expr string, whole bool) (text string, err error) {
 	defer caught(&err)
 	v, err := g.eval(at, expr)
 	if err != nil {
@@ -287,7 +288,7 @@ func goType(t godwarf.Type, whole bool) string {
 	var b strings.Builder
 	b.WriteString(name + " struct {\n")
 	for i, f := range s.Field {
-		if i == maxGoNodes {
+		if i == maxNodes {
 			break
 		}
 		if f.Embedded {
@@ -368,9 +369,9 @@ func lostWith(location string, regs *op.DwarfRegisters) string {
 	return ""
 }
 
-// goValue copies what delve has read. left is how many parts may still be copied.
-func goValue(v *proc.Variable, left *int) GoValue {
-	out := GoValue{Name: v.Name, Type: v.TypeString(), Kind: v.Kind, Len: v.Len, Cap: v.Cap, Addr: v.Addr, Base: v.Base,
+// valueOf copies what delve has read. left is how many parts may still be copied.
+func valueOf(v *proc.Variable, left *int) Value {
+	out := Value{Name: v.Name, Type: v.TypeString(), Kind: v.Kind, Len: v.Len, Cap: v.Cap, Addr: v.Addr, Base: v.Base,
 		Unread: v.OnlyAddr, Shadowed: v.Flags&proc.VariableShadowed != 0}
 	switch lost := lostFrom(v.LocationExpr.String()); {
 	case lost >= 16 && v.Kind == reflect.Slice: // behind the pointer and the length
@@ -388,7 +389,7 @@ func goValue(v *proc.Variable, left *int) GoValue {
 		if *left--; *left < 0 {
 			break
 		}
-		out.Children = append(out.Children, goValue(&v.Children[i], left))
+		out.Children = append(out.Children, valueOf(&v.Children[i], left))
 	}
 	if v.Kind == reflect.Pointer || v.Kind == reflect.UnsafePointer {
 		if len(v.Children) > 0 {

@@ -1,4 +1,4 @@
-package inferior
+package delve
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 	"github.com/go-delve/delve/pkg/proc"
 )
 
-// A GoMemory is the memory of a package's variable of Go, or of a part of one.
-type GoMemory struct {
+// A Memory is the memory of a package's variable of Go, or of a part of one.
+type Memory struct {
 	Name string // the expression
 	Addr addr.Run
 	Size int
@@ -18,23 +18,23 @@ type GoMemory struct {
 
 // PackageMemory finds the memory of an expression that begins with a package's variable: such a one has the same
 // meaning in each frame.
-func (g *Go) PackageMemory(expr string) (m *GoMemory, err error) {
+func (g *Program) PackageMemory(expr string) (m *Memory, err error) {
 	defer caught(&err)
 	if err := g.refresh(nil); err != nil {
 		return nil, err
 	}
-	v, err := g.packageScope(g.target.Memory()).EvalExpression(expr, GoLimits{}.config())
+	v, err := g.packageScope(g.target.Memory()).EvalExpression(expr, Limits{}.config())
 	switch {
 	case err != nil:
 		return nil, oneLine(err)
 	case v.Addr == 0 || v.Flags&proc.VariableFakeAddress != 0 || v.RealType == nil:
 		return nil, fmt.Errorf("%s: the value is not in memory", expr)
 	}
-	return &GoMemory{expr, addr.Run(v.Addr), int(v.RealType.Common().ByteSize)}, nil
+	return &Memory{expr, addr.Run(v.Addr), int(v.RealType.Common().ByteSize)}, nil
 }
 
 // Holding is the value that the memory has if these are its bytes. What they point to is read as it is now.
-func (g *Go) Holding(m *GoMemory, b []byte, l GoLimits) (out GoValue, err error) {
+func (g *Program) Holding(m *Memory, b []byte, l Limits) (out Value, err error) {
 	defer caught(&err)
 	if err := g.refresh(nil); err != nil {
 		return out, err
@@ -46,12 +46,12 @@ func (g *Go) Holding(m *GoMemory, b []byte, l GoLimits) (out GoValue, err error)
 	if v.Addr != uint64(m.Addr) {
 		return out, fmt.Errorf("%s: moved from %v to %#x", m.Name, m.Addr, v.Addr)
 	}
-	left := maxGoNodes
-	return goValue(v, &left), nil
+	left := maxNodes
+	return valueOf(v, &left), nil
 }
 
 // packageScope is where package's variables alone have names.
-func (g *Go) packageScope(mem proc.MemoryReadWriter) *proc.EvalScope {
+func (g *Program) packageScope(mem proc.MemoryReadWriter) *proc.EvalScope {
 	return &proc.EvalScope{Mem: mem, BinInfo: g.target.BinInfo()}
 }
 

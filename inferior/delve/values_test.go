@@ -1,4 +1,4 @@
-package inferior
+package delve
 
 import (
 	"encoding/binary"

@@ -1,9 +1,10 @@
-package inferior
+package delve
 
 import (
 	"encoding/binary"
 	"fmt"
 
+	"hdb/inferior"
 	"hdb/internal/addr"
 
 	"github.com/go-delve/delve/pkg/proc"
@@ -23,8 +24,8 @@ type Goroutine struct {
 	Line       int
 }
 
-// A GoFrame is one frame of a goroutine's stack.
-type GoFrame struct {
+// A Frame is one frame of a goroutine's stack.
+type Frame struct {
 	Code     addr.Code
 	Function string
 	File     string
@@ -33,7 +34,7 @@ type GoFrame struct {
 }
 
 // Goroutines lists all goroutines.
-func (g *Go) Goroutines() ([]Goroutine, error) {
+func (g *Program) Goroutines() ([]Goroutine, error) {
 	if err := g.refresh(nil); err != nil {
 		return nil, err
 	}
@@ -53,7 +54,7 @@ func (g *Go) Goroutines() ([]Goroutine, error) {
 var goroutineStatus = map[uint64]string{proc.Gidle: "idle", proc.Grunnable: "runnable", proc.Grunning: "running",
 	proc.Gsyscall: "in a system call", proc.Gwaiting: "waiting", proc.Gdead: "dead", proc.Gcopystack: "copying its stack"}
 
-func (g *Go) describe(x *proc.G) Goroutine {
+func (g *Program) describe(x *proc.G) Goroutine {
 	loc := x.UserCurrent()
 	r := Goroutine{ID: x.ID, Status: goroutineStatus[x.Status], PC: addr.Run(loc.PC), File: loc.File, Line: loc.Line}
 	if x.Status == proc.Gwaiting {
@@ -70,24 +71,13 @@ func (g *Go) describe(x *proc.G) Goroutine {
 
 // waitReason reads the program's own runtime.waitReasonStrings: the numbers
 // differ between versions of Go.
-func (g *Go) waitReason(n int64) string {
-	reasons := addr.Run(0)
-	{
-		a, ok := elfSymbol(g.p.target.program(), "runtime.waitReasonStrings")
-		if !ok || len(g.p.modules.list) == 0 {
-			return ""
-		}
-		for _, m := range g.p.modules.list {
-			if m.Name == g.exe {
-				reasons = a.Run(m.Bias)
-			}
-		}
-	}
+func (g *Program) waitReason(n int64) string {
+	reasons := symbol(g.p, "runtime.waitReasonStrings")
 	var header [16]byte // a string: pointer and length
-	if n < 0 || n > 255 {
+	if reasons == 0 || n < 0 || n > 255 {
 		return ""
 	}
-	if _, err := g.p.memory.ReadAt(header[:], int64(reasons)+16*n); err != nil {
+	if _, err := g.p.ReadAt(header[:], int64(reasons)+16*n); err != nil {
 		return ""
 	}
 	at, size := binary.LittleEndian.Uint64(header[:]), binary.LittleEndian.Uint64(header[8:])
@@ -95,14 +85,14 @@ func (g *Go) waitReason(n int64) string {
 		return ""
 	}
 	text := make([]byte, size)
-	if _, err := g.p.memory.ReadAt(text, int64(at)); err != nil {
+	if _, err := g.p.ReadAt(text, int64(at)); err != nil {
 		return ""
 	}
 	return string(text)
 }
 
 // CurrentGoroutine is the one that t runs; false on a thread that runs none.
-func (g *Go) CurrentGoroutine(t *Thread) (Goroutine, bool) {
+func (g *Program) CurrentGoroutine(t *inferior.Thread) (Goroutine, bool) {
 	if g.refresh(t) != nil {
 		return Goroutine{}, false
 	}
@@ -115,7 +105,7 @@ func (g *Go) CurrentGoroutine(t *Thread) (Goroutine, bool) {
 
 // Stack walks the stack of the goroutine that t runs, innermost first, at
 // most depth frames.
-func (g *Go) Stack(t *Thread, depth int) ([]GoFrame, error) {
+func (g *Program) Stack(t *inferior.Thread, depth int) ([]Frame, error) {
 	if err := g.refresh(t); err != nil {
 		return nil, err
 	}
@@ -123,9 +113,9 @@ func (g *Go) Stack(t *Thread, depth int) ([]GoFrame, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stack of thread %d: %w", t.TID, err)
 	}
-	var list []GoFrame
+	var list []Frame
 	for i, f := range frames {
-		fr := GoFrame{Code: addr.Return(addr.Run(f.Current.PC)), File: f.Call.File, Line: f.Call.Line, Inlined: f.Inlined}
+		fr := Frame{Code: addr.Return(addr.Run(f.Current.PC)), File: f.Call.File, Line: f.Call.Line, Inlined: f.Inlined}
 		if i == 0 {
 			fr.Code = addr.PC(addr.Run(f.Current.PC))
 		}

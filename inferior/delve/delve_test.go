@@ -1,12 +1,16 @@
-package inferior
+package delve
 
 import (
+	"debug/elf"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"hdb/inferior"
+	"hdb/internal/addr"
 	_ "hdb/testprogs" // the same environment everywhere
 )
 
@@ -20,7 +24,37 @@ func buildGo(t testing.TB, flags ...string) string {
 	return out
 }
 
-func TestGo(t *testing.T) {
+func launch(t testing.TB, path string) *inferior.Process {
+	t.Helper()
+	p, err := inferior.Launch(inferior.Config{Path: path, Redirections: inferior.Redirections{Stdin: "/dev/null", Stdout: "/dev/null", StderrToStdout: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return p
+}
+
+// symbol is where the program has its function or variable now, 0 if it has none.
+func symbol(p *inferior.Process, name string) addr.Run {
+	f, err := elf.Open(p.Exe())
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	all, _ := f.Symbols()
+	i := slices.IndexFunc(all, func(s elf.Symbol) bool { return s.Name == name })
+	m := slices.IndexFunc(p.Modules(), func(m inferior.Module) bool { return m.Name == p.Exe() })
+	if i < 0 || m < 0 {
+		return 0
+	}
+	return addr.File(all[i].Value).Run(p.Modules()[m].Bias)
+}
+
+func TestProgram(t *testing.T) {
 	// A debuginfod-find that leaves a trace when it is called.
 	dir := t.TempDir()
 	script := "#!/bin/sh\necho called >> " + dir + "/trace\nexit 1\n"
@@ -28,16 +62,19 @@ func TestGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	p, _ := launch(t, buildGo(t, "-gcflags=-N -l"))
-	if !p.target.IsGo() {
+	p := launch(t, buildGo(t, "-gcflags=-N -l"))
+	if !p.IsGo() {
 		t.Error("not recognised as a Go program")
 	}
-	leaf := plant(t, p, symbol(t, p, "main.leaf"), func(*Thread) Action { return StopHere })
-	s := resume(t, p)
-	if s.Reason != Trapped {
-		t.Fatalf("%v %+v", s.Reason, s.Signal)
+	leaf, err := p.Plant(symbol(p, "main.leaf"), func(*inferior.Thread) inferior.Action { return inferior.StopHere })
+	if err != nil {
+		t.Fatal(err)
 	}
-	g, err := p.Go()
+	s, err := p.Continue()
+	if err != nil || s.Reason != inferior.Trapped {
+		t.Fatalf("%v %+v: %v", s.Reason, s.Signal, err)
+	}
+	g, err := Load(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +105,7 @@ func TestGo(t *testing.T) {
 	}
 	lines := []int{}
 	for range 3 {
-		if s, err = g.Next(s.Thread); err != nil || s.Reason != Stepped {
+		if s, err = g.Next(s.Thread); err != nil || s.Reason != inferior.Stepped {
 			t.Fatalf("next: %v %v", s.Reason, err)
 		}
 		cur, _ := g.CurrentGoroutine(s.Thread)
@@ -77,25 +114,39 @@ func TestGo(t *testing.T) {
 	if len(lines) != 3 || lines[0] != 8 || lines[1] != 9 || lines[2] != 10 {
 		t.Errorf("lines %v, want 8 9 10", lines)
 	}
-	if s, err = g.StepOut(s.Thread); err != nil || s.Reason != Stepped {
+	if s, err = g.StepOut(s.Thread); err != nil || s.Reason != inferior.Stepped {
 		t.Fatalf("step out: %v %v", s.Reason, err)
 	}
 	if cur, _ := g.CurrentGoroutine(s.Thread); cur.Function != "main.middle" {
 		t.Errorf("after step out in %+v", cur)
 	}
-	wantExit(t, p, 7)
+	if s, err = p.Continue(); err != nil || s.Reason != inferior.Exited || s.Exit.Code != 7 {
+		t.Fatalf("%v %+v: %v, want exit with code 7", s.Reason, s.Exit, err)
+	}
 	if b, err := os.ReadFile(dir + "/trace"); err == nil {
 		t.Errorf("debuginfod-find was run: %s", b)
 	}
 }
 
-func TestGoRefused(t *testing.T) {
-	p, _ := launch(t, buildGo(t, "-ldflags=-s -w"))
-	if _, err := p.Go(); err == nil || !strings.Contains(err.Error(), "no DWARF") {
+func TestRefused(t *testing.T) {
+	p := launch(t, buildGo(t, "-ldflags=-s -w"))
+	if _, err := Load(p); err == nil || !strings.Contains(err.Error(), "no DWARF") {
 		t.Errorf("%v", err)
 	}
-	c, _ := launch(t, build(t, "loop"), "1")
-	if _, err := c.Go(); err == nil || !strings.Contains(err.Error(), "not a Go program") || c.target.IsGo() {
+	c := launch(t, "/bin/true")
+	if _, err := Load(c); err == nil || !strings.Contains(err.Error(), "not a Go program") || c.IsGo() {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestOf(t *testing.T) {
+	var none *Program
+	p := launch(t, buildGo(t))
+	if none.Of(p) {
+		t.Error("no program is what the process runs")
+	}
+	g, err := Load(p)
+	if err != nil || !g.Of(p) || g.Of(launch(t, "/bin/true")) {
+		t.Errorf("of the process %v, %v", g.Of(p), err)
 	}
 }

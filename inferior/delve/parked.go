@@ -1,4 +1,4 @@
-package inferior
+package delve
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ type ParkedGoroutine struct {
 // parkedThread is a parked goroutine as delve wants to see a thread: delve finds the goroutine
 // of a thread by its registers, so that no others are looked through.
 type parkedThread struct {
-	*goThread
+	*thread
 	goroutine *ParkedGoroutine
 	own       proc.CommonThread
 }
