@@ -18,8 +18,8 @@ internal/goname internal/lazyregexp internal/spelling
 internal/addr internal/cformat internal/cond internal/diskcache internal/elfnote internal/flags internal/golden internal/limits internal/modkind internal/outfile internal/paged internal/panics internal/prefetch internal/procroot internal/regular internal/units
 internal/rights heap/resident
 internal/when
-capture unwind symbols/debuginfod inferior/corefile inferior/machine python annotations goruntime heap/glibc
-heap/golang
+capture unwind symbols/debuginfod inferior/cmdline inferior/corefile inferior/machine python annotations goruntime heap/glibc
+heap/golang inferior/x86
 capture/file symbols inferior values/calls values/cpp
 inferior/delve
 capture/edit breakpoints heap values report

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"hdb/inferior/corefile"
+	"hdb/inferior/x86"
 
 	"golang.org/x/sys/unix"
 )
@@ -83,18 +84,11 @@ func (p *Process) Died() *Signal {
 
 // coreVectors are the vector registers of a thread of a core. NT_X86_XSTATE is a whole
 // XSAVE area, NT_FPREGSET its beginning.
-func (t *Thread) coreVectors() []byte {
-	if len(t.core.Xstate) >= xsaveYMM {
-		return t.core.Xstate
+func (t *Thread) coreVectors() (Vectors, bool) {
+	if v, ok := x86.VectorsOf(t.core.Xstate); ok {
+		return v, true
 	}
-	if len(t.core.FP) < xsaveXCR0 {
-		return nil
-	}
-	area := make([]byte, xsaveYMM)
-	copy(area, t.core.FP)
-	clear(area[xsaveXCR0:])
-	area[xsaveXCR0], area[xsaveHeader] = 1|xsaveSSE, 1|xsaveSSE
-	return area
+	return x86.LegacyVectors(t.core.FP)
 }
 
 // CoreMaps are the mappings of a core in the shape of /proc/PID/maps. A file is distinguished from

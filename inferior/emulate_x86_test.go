@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"hdb/inferior/x86"
 	"hdb/testprogs"
 
 	"golang.org/x/arch/x86/x86asm"
@@ -19,6 +20,12 @@ type scratch struct {
 	t          *Thread
 	code, data uint64
 }
+
+// The status flags CF, PF, AF, ZF, SF and OF.
+const (
+	flagAF      = 1 << 4
+	statusFlags = 1<<0 | 1<<2 | flagAF | 1<<6 | 1<<7 | 1<<11
+)
 
 const scratchSize = 1 << 16
 
@@ -37,10 +44,10 @@ func newScratch(t testing.TB) *scratch {
 // and the stack in its middle.
 func (s *scratch) registers(rng *rand.Rand, now Registers) Registers {
 	r := now
-	for n, field := range registerFields {
-		*field(&r) = rng.Uint64() >> (rng.UintN(8) * 8)
+	for n := range 16 {
+		*r.Numbered(n) = rng.Uint64() >> (rng.UintN(8) * 8)
 		if n%2 == 1 || rng.UintN(3) == 0 {
-			*field(&r) = s.data + scratchSize/2 + uint64(rng.UintN(1000))
+			*r.Numbered(n) = s.data + scratchSize/2 + uint64(rng.UintN(1000))
 		}
 	}
 	r.Rsp = s.data + scratchSize/2
@@ -69,8 +76,8 @@ func (s *scratch) check(t testing.TB, rng *rand.Rand, code []byte, now Registers
 	put(before, at)
 	put(append(bytes.Clone(code), 0x90, 0x90, 0x90), r.Rip)
 	got := r
-	step := decodeStepper(code, r.Rip)
-	if step == nil || !step(s.t, &got) {
+	step := x86.Decode(code, r.Rip)
+	if step == nil || !step(threadMemory{s.t}, &got) {
 		return false
 	}
 	gotData := make([]byte, len(before))
@@ -95,7 +102,7 @@ func (s *scratch) check(t testing.TB, rng *rand.Rand, code []byte, now Registers
 	if i, err := x86asm.Decode(code, 64); err == nil {
 		switch i.Op { // these leave AF undefined
 		case x86asm.AND, x86asm.OR, x86asm.XOR, x86asm.TEST:
-			want.Eflags &^= flagA
+			want.Eflags &^= flagAF
 		}
 	}
 	wantData := make([]byte, len(before))

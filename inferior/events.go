@@ -3,6 +3,7 @@ package inferior
 import (
 	"slices"
 
+	"hdb/inferior/x86"
 	"hdb/internal/addr"
 
 	"golang.org/x/sys/unix"
@@ -121,7 +122,7 @@ func (p *Process) refused(t *Thread) {
 	if p.hooks.Refused == nil || err != nil || unix.WaitStatus(status).Signal() != unix.SIGSYS || getRegs(t.TID, &regs) != nil {
 		return
 	}
-	p.hooks.Refused(t, regs.PC(), SystemCallName(regs.OrigRax))
+	p.hooks.Refused(t, regs.PC(), x86.SystemCallName(regs.OrigRax))
 }
 
 // onStop handles PTRACE_EVENT_STOP: the answer to PTRACE_INTERRUPT, the first

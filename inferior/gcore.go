@@ -3,13 +3,11 @@ package inferior
 import (
 	"bytes"
 	"debug/elf"
-	"encoding/binary"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
-	"unsafe"
 
 	"hdb/inferior/corefile"
 	"hdb/internal/addr"
@@ -78,7 +76,7 @@ func (t *Thread) coreThread() (c corefile.Thread, err error) {
 		c.Signal = t.PendingSignal()
 	}
 	if v, err := t.Vectors(); err == nil {
-		c.Xstate, c.FP = v.area, v.area[:512]
+		c.Xstate, c.FP = v.Area(), v.Area()[:512]
 	}
 	for name, to := range map[string]*uint64{"SigPnd": &c.Pending, "SigBlk": &c.Blocked} {
 		if s, ok := statusField(t.TID, name); ok {
@@ -86,15 +84,6 @@ func (t *Thread) coreThread() (c corefile.Thread, err error) {
 		}
 	}
 	return c, nil
-}
-
-// Bytes are the registers as struct user_regs_struct.
-func (r *Registers) Bytes() []byte {
-	var b []byte
-	for _, v := range (*[unsafe.Sizeof(*r) / 8]uint64)(unsafe.Pointer(r)) {
-		b = binary.LittleEndian.AppendUint64(b, v)
-	}
-	return b
 }
 
 // fillInfo fills in what NT_PRPSINFO tells, as far as /proc does (proc(5)).

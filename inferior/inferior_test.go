@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"hdb/inferior/cmdline"
 	"hdb/internal/addr"
 )
 
@@ -44,7 +45,7 @@ func build(t testing.TB, name string, flags ...string) string {
 func launch(t testing.TB, path string, args ...string) (*Process, string) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out")
-	p, err := Launch(Config{Path: path, Args: args, Redirections: Redirections{Stdin: "/dev/null", Stdout: out, StderrToStdout: true}})
+	p, err := Launch(Config{Path: path, Args: args, Redirections: cmdline.Redirections{Stdin: "/dev/null", Stdout: out, StderrToStdout: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"hdb/inferior/cmdline"
 	"hdb/internal/regular"
 )
 
@@ -25,7 +26,7 @@ type Config struct {
 	Args []string // without argv[0]
 	Env  []string // NAME=value; nil is hdb's own
 	Dir  string   // working directory, "" is hdb's own
-	Redirections
+	cmdline.Redirections
 	TTY string // a terminal to be the program's own, e.g. /dev/pts/3
 	// DropsTyped: of the terminal that it shares with hdb, a signal key drops what was typed
 	// before it, though hdb may have told the terminal otherwise for itself (NOFLSH).

@@ -36,7 +36,7 @@ func (ts *traps) passTrap(t *Thread) bool {
 		t.at = 0 // moved away, or the trap has been removed, or it is in a copy
 		return true
 	}
-	if s.emulate != nil && s.emulate(t, &t.regs) {
+	if s.emulate != nil && s.emulate(threadMemory{t}, &t.regs) {
 		t.regsDirty, t.at = true, 0
 		return true
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"hdb/inferior/x86"
 	"hdb/internal/addr"
 
 	"golang.org/x/sys/unix"
@@ -159,7 +160,7 @@ func (ps *patches) Divert(a, to, over addr.Run) (*Patch, error) {
 }
 
 // lead is the stepper of a trap that diverts.
-func (pt *Patch) lead(_ *Thread, r *Registers) bool {
+func (pt *Patch) lead(_ x86.Memory, r *Registers) bool {
 	r.Rip = uint64(pt.to)
 	return true
 }
@@ -210,7 +211,7 @@ func (ps *patches) standing(pt *Patch) ([]*Thread, error) {
 			}
 		}
 		pc := t.pc()
-		if !pt.inside(pc) && !(t.regs.restarts() && (pc-syscallSize == pt.at || pt.inside(pc-syscallSize))) {
+		if !pt.inside(pc) && !(t.regs.Restarts() && (pc-syscallSize == pt.at || pt.inside(pc-syscallSize))) {
 			continue
 		}
 		if pt.moves[pc] == 0 {

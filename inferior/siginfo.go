@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"hdb/inferior/x86"
 	"hdb/internal/addr"
 
 	"golang.org/x/sys/unix"
@@ -102,7 +103,7 @@ func explainFault(t *Thread, n unix.Signal, s *Signal, why string) string {
 		case uint64(s.Addr) == t.regs.Rip:
 			verb = "executing"
 		default:
-			verb = accessVerb(code, &t.regs, uint64(s.Addr))
+			verb = x86.AccessVerb(code, &t.regs, uint64(s.Addr))
 		}
 	}
 	return fmt.Sprintf(" %s %v: %s", verb, s.Addr, why)

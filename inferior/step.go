@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"hdb/inferior/x86"
 	"hdb/internal/addr"
 )
 
@@ -36,7 +37,7 @@ func (p *Process) StepInstruction(t *Thread) (Stop, error) {
 		return Stop{}, err
 	}
 	if s := p.traps.sites[t.regs.PC()]; s != nil && t.shown == 0 {
-		if s.emulate != nil && s.emulate(t, &t.regs) {
+		if s.emulate != nil && s.emulate(threadMemory{t}, &t.regs) {
 			t.regsDirty, t.at = true, 0
 		} else if err := p.traps.lifted(s, func() error { return p.runOne(t, unix.PTRACE_SINGLESTEP) }); err != nil {
 			return Stop{}, err
@@ -63,7 +64,7 @@ func (p *Process) StepWithin(t *Thread, more func() bool) error {
 			}
 			one := func() error { return p.runOne(t, unix.PTRACE_SINGLESTEP) }
 			if s != nil {
-				if s.emulate != nil && s.emulate(t, &t.regs) {
+				if s.emulate != nil && s.emulate(threadMemory{t}, &t.regs) {
 					t.regsDirty, t.at = true, 0
 					continue
 				}
@@ -84,7 +85,7 @@ func (t *Thread) Touches(a addr.Run, size int, writes bool) bool {
 	if t.load() != nil {
 		return false
 	}
-	return slices.ContainsFunc(accesses(t.codeAt(), &t.regs), func(x access) bool { return x.overlaps(a, size) && (x.writes || !writes) })
+	return slices.ContainsFunc(x86.Accesses(t.codeAt(), &t.regs), func(x x86.Access) bool { return x.Overlaps(a, size) && (x.Writes || !writes) })
 }
 
 // afterOne is the stop after a step of t.
@@ -150,5 +151,8 @@ func (t *Thread) JumpsTo() (to addr.Run, ok bool) {
 	if t.load() != nil {
 		return 0, false
 	}
-	return jumpTarget(t, t.codeAt())
+	return x86.JumpTarget(t.codeAt(), &t.regs, func(b []byte, at addr.Run) error {
+		_, err := t.p.memory.readAt(b, int64(at))
+		return err
+	})
 }

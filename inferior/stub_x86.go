@@ -64,7 +64,7 @@ func appendNops(b []byte, n int) []byte {
 // interrupted call anew when it continues from a stop; here the code does. A wait that would
 // continue for the rest of its time begins anew, too.
 func appendBack(b []byte, r Registers) []byte {
-	if r.restarts() {
+	if r.Restarts() {
 		r.Rax, r.Rip = r.OrigRax, r.Rip-syscallSize
 	}
 	for _, x := range [...]struct {

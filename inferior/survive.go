@@ -110,7 +110,7 @@ func (t *Thread) mayHaveTrap() bool {
 	if t.state != stopped || t.load() != nil {
 		return false
 	}
-	return t.stepCut || t.usesDebug() || t.p.traps.trapAt(t.pc()-1)
+	return t.stepCut || threadMemory{t}.usesDebug() || t.p.traps.trapAt(t.pc()-1)
 }
 
 // park ends a single-step for the kernel: it sets the stopped thread on its way

@@ -12,14 +12,6 @@ import (
 // syscallSize is how long the instruction is, bytes.
 const syscallSize = 2
 
-// restarts tells a thread interrupted in a system call that the kernel will
-// make it begin anew, at the instruction before its PC: the results are
-// ERESTARTSYS to ERESTARTNOHAND and ERESTART_RESTARTBLOCK (linux/errno.h).
-func (r *Registers) restarts() bool {
-	e := -int64(r.Rax)
-	return int64(r.OrigRax) >= 0 && (e >= 512 && e <= 514 || e == 516)
-}
-
 // Syscall has t, which must be stopped, make a system call (up to six
 // arguments) and returns its result; the thread is left as it was. The error
 // of the call itself is a unix.Errno in the chain. Memory that the call is to

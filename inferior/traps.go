@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"hdb/inferior/x86"
 	"hdb/internal/addr"
 )
 
@@ -44,12 +45,12 @@ func (t *Trap) Addr() addr.Run { return t.site.addr }
 type site struct {
 	p       *Process
 	addr    addr.Run
-	traps   []*Trap // never changed in place: handlers may plant and remove while it is ranged over
-	code    []byte  // the instruction and what follows, up to 16 bytes, as run: a patch shows, int3s do not
-	emulate stepper // nil: the instruction must be run by the processor
-	gate    *gate   // instead of an int3
-	divert  *Patch  // where threads continue, if not here
-	front   *raised // the screen whose Hit it is
+	traps   []*Trap     // never changed in place: handlers may plant and remove while it is ranged over
+	code    []byte      // the instruction and what follows, up to 16 bytes, as run: a patch shows, int3s do not
+	emulate x86.Stepper // nil: the instruction must be run by the processor
+	gate    *gate       // instead of an int3
+	divert  *Patch      // where threads continue, if not here
+	front   *raised     // the screen whose Hit it is
 }
 
 // decode reads the instruction anew.
@@ -57,7 +58,7 @@ func (s *site) decode(p *Process) {
 	s.code = s.code[:cap(s.code)]
 	n, _ := p.memory.readCode(s.code, int64(s.addr)) // short at the end of a mapping
 	s.code = s.code[:n]
-	s.emulate = decodeStepper(s.code, uint64(s.addr))
+	s.emulate = x86.Decode(s.code, uint64(s.addr))
 	if s.divert != nil {
 		s.emulate = s.divert.lead
 	}

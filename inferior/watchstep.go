@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"hdb/inferior/x86"
 	"hdb/internal/addr"
 
 	"golang.org/x/sys/unix"
@@ -56,9 +57,9 @@ func (ws *watchpoints) foresee(t *Thread) {
 	var code [16]byte
 	n, _ := ws.p.memory.readCode(code[:], int64(t.regs.Rip)) // what is not mapped is no instruction
 	t.foreseenAt = t.regs.Rip
-	for _, x := range accesses(code[:n], &t.regs) {
+	for _, x := range x86.Accesses(code[:n], &t.regs) {
 		for _, w := range ws.stepped {
-			if w.byOperands() && x.overlaps(w.Addr, w.Size) && (x.writes || w.Kind != Write) && !slices.Contains(t.foreseen, w) {
+			if w.byOperands() && x.Overlaps(w.Addr, w.Size) && (x.Writes || w.Kind != Write) && !slices.Contains(t.foreseen, w) {
 				t.foreseen = append(t.foreseen, w)
 			}
 		}
@@ -157,7 +158,7 @@ func (ws *watchpoints) turnRequest(t *Thread) (request int, ok bool) {
 	if !t.away && t.load() == nil { // otherwise it has been killed
 		t.dropTrapFlag()
 		code := t.codeAt()
-		t.away = isSyscall(code) || t.regs.restarts()
+		t.away = isSyscall(code) || t.regs.Restarts()
 		t.pushedFlags = isPushFlags(code)
 	}
 	if t.away { // not by a step, in which a child would begin, too

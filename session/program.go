@@ -15,6 +15,7 @@ import (
 	"hdb/capture"
 	"hdb/capture/file"
 	"hdb/inferior"
+	"hdb/inferior/cmdline"
 	"hdb/inferior/corefile"
 	"hdb/internal/addr"
 	"hdb/internal/procroot"
@@ -201,7 +202,7 @@ func (s *Session) launch(args *string) error {
 }
 
 func (s *Session) launchConfig() (inferior.Config, error) {
-	args, files, err := inferior.ParseCommandLine(s.Settings.Args)
+	args, files, err := cmdline.Parse(s.Settings.Args)
 	if err != nil {
 		return inferior.Config{}, fmt.Errorf("arguments: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/inferior"
+	"hdb/inferior/x86"
 	"hdb/internal/spelling"
 	"hdb/session/target"
 )
@@ -24,12 +25,12 @@ type occurrences struct{ stops *Stops }
 func (c *Catches) SystemCalls(calls []string, condition string) (*breakpoints.Stop, error) {
 	spec := breakpoints.Spec{Kind: breakpoints.StopSystemCall, Location: strings.Join(append([]string{"syscall"}, calls...), " ")}
 	for _, word := range calls {
-		n, ok := inferior.SystemCallNumber(word)
+		n, ok := x86.SystemCallNumber(word)
 		if !ok {
 			var err error
 			if n, err = strconv.ParseUint(word, 0, 32); err != nil {
 				hint := ""
-				if near := spelling.Nearest(word, inferior.SystemCallNames()); near != "" {
+				if near := spelling.Nearest(word, x86.SystemCallNames()); near != "" {
 					hint = fmt.Sprintf(": did you mean %s?", near)
 				}
 				return nil, fmt.Errorf("catch syscall: no system call %q%s", word, hint)
@@ -245,7 +246,7 @@ func (o occurrences) occurs(t *inferior.Thread, text func() string, about func(*
 
 // systemCallText says what a thread is about to do or has done.
 func systemCallText(c inferior.SystemCall) string {
-	name := inferior.SystemCallName(c.Number)
+	name := x86.SystemCallName(c.Number)
 	if name == "" {
 		name = fmt.Sprintf("system call %d", c.Number)
 	}

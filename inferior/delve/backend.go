@@ -7,6 +7,7 @@ import (
 
 	"hdb/inferior"
 	"hdb/inferior/corefile"
+	"hdb/inferior/x86"
 	"hdb/internal/addr"
 
 	"github.com/go-delve/delve/pkg/dwarf/op"
@@ -219,7 +220,9 @@ func (t *thread) RestoreRegisters(saved proc.Registers) error {
 		return fmt.Errorf("restore registers of kind %T", saved)
 	}
 	if r.Fpregset != nil {
-		if err := t.t.SetVectors(inferior.VectorsOf(r.Fpregset.Xsave)); err != nil {
+		if v, ok := x86.VectorsOf(r.Fpregset.Xsave); !ok {
+			return fmt.Errorf("vector registers: %d bytes of state", len(r.Fpregset.Xsave))
+		} else if err := t.t.SetVectors(v); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hdb/inferior"
+	"hdb/inferior/cmdline"
 	"hdb/internal/addr"
 	_ "hdb/testprogs" // the same environment everywhere
 )
@@ -26,7 +27,7 @@ func buildGo(t testing.TB, flags ...string) string {
 
 func launch(t testing.TB, path string) *inferior.Process {
 	t.Helper()
-	p, err := inferior.Launch(inferior.Config{Path: path, Redirections: inferior.Redirections{Stdin: "/dev/null", Stdout: "/dev/null", StderrToStdout: true}})
+	p, err := inferior.Launch(inferior.Config{Path: path, Redirections: cmdline.Redirections{Stdin: "/dev/null", Stdout: "/dev/null", StderrToStdout: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/inferior"
+	"hdb/inferior/x86"
 	"hdb/internal/addr"
 	"hdb/names"
 	"hdb/query"
@@ -453,7 +454,7 @@ type Register struct {
 // asRegisters names the values; those of a frame further out come from its
 // CFI, which restores general registers only. Segment registers are the same in all frames of
 // a thread; the flags are those of the innermost one.
-func asRegisters(rows []inferior.NamedRegister, frame *unwind.Regs) []Register {
+func asRegisters(rows []x86.NamedRegister, frame *unwind.Regs) []Register {
 	out := make([]Register, len(rows))
 	for i, r := range rows {
 		out[i] = Register{Name: r.Name, Value: r.Value, Known: true}

@@ -1,27 +1,35 @@
-package inferior
+package x86
 
 import (
-	"encoding/binary"
 	"math/bits"
-	"unsafe"
 
 	"golang.org/x/arch/x86/x86asm"
-	"golang.org/x/sys/unix"
 )
 
-// A stepper runs one instruction on a thread's registers and memory, so that
+// A Memory is what emulated instructions access, as the thread would: by the permissions of its pages.
+// What they cannot have ok false for is left to the processor.
+type Memory interface {
+	Fetch(r *Registers, a uint64, size int) (v uint64, ok bool)
+	Store(r *Registers, a, v uint64, size int) (ok bool)
+
+	// ShadowStack reports whether the processor guards return addresses (CET): then calls and returns
+	// are its own to run.
+	ShadowStack() bool
+}
+
+// A Stepper runs one instruction on a thread's registers and memory, so that
 // a trap on it needs neither its int3 lifted nor the other threads stopped.
 // False: it changed nothing, and the processor must run the instruction.
-type stepper func(*Thread, *Registers) bool
+type Stepper func(Memory, *Registers) bool
 
 // endbr64 is decoded by x86asm as a rep prefix; without shadow stacks' sister
 // feature, branch tracking, it is a nop.
 var endbr64 = [4]byte{0xf3, 0x0f, 0x1e, 0xfa}
 
-// decodeStepper compiles the instruction at the start of code, which is at address at. Nil: not one
+// Decode compiles the instruction at the start of code, which is at address at. Nil: not one
 // of those emulated. Instructions that change flags in ways the manual leaves undefined are chosen
 // only where processors agree.
-func decodeStepper(code []byte, at uint64) stepper {
+func Decode(code []byte, at uint64) Stepper {
 	if len(code) >= 4 && [4]byte(code) == endbr64 {
 		return advance(4)
 	}
@@ -79,14 +87,14 @@ func operandSize(i *x86asm.Inst) int {
 }
 
 // advance skips an instruction without effect.
-func advance(n int) stepper {
-	return func(_ *Thread, r *Registers) bool {
+func advance(n int) Stepper {
+	return func(_ Memory, r *Registers) bool {
 		r.Rip += uint64(n)
 		return true
 	}
 }
 
-// A compiler turns one decoded instruction into a stepper.
+// A compiler turns one decoded instruction into a Stepper.
 type compiler struct {
 	inst *x86asm.Inst
 	next uint64 // address of the next instruction
@@ -95,8 +103,8 @@ type compiler struct {
 
 // A getter reads an operand, a setter writes one; false: not by us.
 type (
-	getter func(*Thread, *Registers) (uint64, bool)
-	setter func(*Thread, *Registers, uint64) bool
+	getter func(Memory, *Registers) (uint64, bool)
+	setter func(Memory, *Registers, uint64) bool
 )
 
 // get compiles reading an argument of size bytes.
@@ -107,15 +115,15 @@ func (c *compiler) get(arg x86asm.Arg, size int) getter {
 		if ptr == nil || have != size {
 			return nil
 		}
-		return func(_ *Thread, r *Registers) (uint64, bool) { return truncate(*ptr(r), size), true }
+		return func(_ Memory, r *Registers) (uint64, bool) { return truncate(*ptr(r), size), true }
 	case x86asm.Imm:
-		return func(*Thread, *Registers) (uint64, bool) { return truncate(uint64(a), size), true }
+		return func(Memory, *Registers) (uint64, bool) { return truncate(uint64(a), size), true }
 	case x86asm.Mem:
 		address := c.address(a)
 		if address == nil {
 			return nil
 		}
-		return func(t *Thread, r *Registers) (uint64, bool) { return t.fetch(r, address(r), size) }
+		return func(m Memory, r *Registers) (uint64, bool) { return m.Fetch(r, address(r), size) }
 	}
 	return nil
 }
@@ -128,7 +136,7 @@ func (c *compiler) set(arg x86asm.Arg, size int) setter {
 		if ptr == nil || have != size {
 			return nil
 		}
-		return func(_ *Thread, r *Registers, v uint64) bool {
+		return func(_ Memory, r *Registers, v uint64) bool {
 			p := ptr(r)
 			switch size {
 			case 8, 4: // writing 32 bits clears the upper half
@@ -143,7 +151,7 @@ func (c *compiler) set(arg x86asm.Arg, size int) setter {
 		if address == nil {
 			return nil
 		}
-		return func(t *Thread, r *Registers, v uint64) bool { return t.store(r, address(r), v, size) }
+		return func(m Memory, r *Registers, v uint64) bool { return m.Store(r, address(r), v, size) }
 	}
 	return nil
 }
@@ -201,7 +209,7 @@ func (c *compiler) address(m x86asm.Mem) func(*Registers) uint64 {
 }
 
 // move compiles the instructions that copy and change no flags.
-func (c *compiler) move() stepper {
+func (c *compiler) move() Stepper {
 	i := c.inst
 	dst := c.set(i.Args[0], c.size)
 	if dst == nil {
@@ -215,12 +223,12 @@ func (c *compiler) move() stepper {
 			return nil
 		}
 		if address := c.address(m); address != nil {
-			src = func(_ *Thread, r *Registers) (uint64, bool) { return address(r), true }
+			src = func(_ Memory, r *Registers) (uint64, bool) { return address(r), true }
 		}
 	case x86asm.MOVSX, x86asm.MOVSXD:
 		if get := c.get(i.Args[1], from); get != nil {
-			src = func(t *Thread, r *Registers) (uint64, bool) {
-				v, ok := get(t, r)
+			src = func(m Memory, r *Registers) (uint64, bool) {
+				v, ok := get(m, r)
 				return signExtend(v, from), ok
 			}
 		}
@@ -230,9 +238,9 @@ func (c *compiler) move() stepper {
 	if src == nil {
 		return nil
 	}
-	return func(t *Thread, r *Registers) bool {
-		v, ok := src(t, r)
-		if !ok || !dst(t, r, v) {
+	return func(m Memory, r *Registers) bool {
+		v, ok := src(m, r)
+		if !ok || !dst(m, r, v) {
 			return false
 		}
 		r.Rip = c.next
@@ -254,7 +262,7 @@ func sourceSize(i *x86asm.Inst, size int) int {
 }
 
 // stack compiles pushes, pops, calls and returns.
-func (c *compiler) stack() stepper {
+func (c *compiler) stack() Stepper {
 	if c.inst.DataSize == 16 {
 		return nil
 	}
@@ -271,10 +279,10 @@ func (c *compiler) stack() stepper {
 	return c.call()
 }
 
-func (c *compiler) leave() stepper {
+func (c *compiler) leave() Stepper {
 	next := c.next
-	return func(t *Thread, r *Registers) bool {
-		v, ok := t.fetch(r, r.Rbp, 8)
+	return func(m Memory, r *Registers) bool {
+		v, ok := m.Fetch(r, r.Rbp, 8)
 		if ok {
 			r.Rsp, r.Rbp, r.Rip = r.Rbp+8, v, next
 		}
@@ -282,29 +290,29 @@ func (c *compiler) leave() stepper {
 	}
 }
 
-func (c *compiler) pop() stepper {
+func (c *compiler) pop() Stepper {
 	next, dst := c.next, c.set(c.inst.Args[0], 8)
 	if _, ok := c.inst.Args[0].(x86asm.Reg); !ok || dst == nil {
 		return nil
 	}
-	return func(t *Thread, r *Registers) bool {
-		v, ok := t.fetch(r, r.Rsp, 8)
+	return func(m Memory, r *Registers) bool {
+		v, ok := m.Fetch(r, r.Rsp, 8)
 		if ok {
 			r.Rsp, r.Rip = r.Rsp+8, next
-			dst(t, r, v) // after rsp: it may be the operand
+			dst(m, r, v) // after rsp: it may be the operand
 		}
 		return ok
 	}
 }
 
-func (c *compiler) push() stepper {
+func (c *compiler) push() Stepper {
 	next, src := c.next, c.get(c.inst.Args[0], 8)
 	if src == nil {
 		return nil
 	}
-	return func(t *Thread, r *Registers) bool {
-		v, ok := src(t, r)
-		if !ok || !t.store(r, r.Rsp-8, v, 8) {
+	return func(m Memory, r *Registers) bool {
+		v, ok := src(m, r)
+		if !ok || !m.Store(r, r.Rsp-8, v, 8) {
 			return false
 		}
 		r.Rsp, r.Rip = r.Rsp-8, next
@@ -312,13 +320,13 @@ func (c *compiler) push() stepper {
 	}
 }
 
-func (c *compiler) ret() stepper {
+func (c *compiler) ret() Stepper {
 	if c.inst.Args[0] != nil {
 		return nil
 	}
-	return func(t *Thread, r *Registers) bool {
-		v, ok := t.fetch(r, r.Rsp, 8)
-		if !ok || !inUserSpace(v) || t.p.modules.ShadowStack() {
+	return func(m Memory, r *Registers) bool {
+		v, ok := m.Fetch(r, r.Rsp, 8)
+		if !ok || !inUserSpace(v) || m.ShadowStack() {
 			return false
 		}
 		r.Rsp, r.Rip = r.Rsp+8, v
@@ -326,14 +334,14 @@ func (c *compiler) ret() stepper {
 	}
 }
 
-func (c *compiler) call() stepper {
+func (c *compiler) call() Stepper {
 	next, target := c.next, c.target()
 	if target == nil {
 		return nil
 	}
-	return func(t *Thread, r *Registers) bool {
-		to, ok := target(t, r)
-		if !ok || t.p.modules.ShadowStack() || !t.store(r, r.Rsp-8, next, 8) {
+	return func(m Memory, r *Registers) bool {
+		to, ok := target(m, r)
+		if !ok || m.ShadowStack() || !m.Store(r, r.Rsp-8, next, 8) {
 			return false
 		}
 		r.Rsp, r.Rip = r.Rsp-8, to
@@ -345,7 +353,7 @@ func (c *compiler) call() stepper {
 func (c *compiler) target() getter {
 	if rel, ok := c.inst.Args[0].(x86asm.Rel); ok {
 		to := c.next + uint64(int64(rel))
-		return func(*Thread, *Registers) (uint64, bool) { return to, inUserSpace(to) }
+		return func(Memory, *Registers) (uint64, bool) { return to, inUserSpace(to) }
 	}
 	if c.inst.DataSize == 16 {
 		return nil
@@ -354,8 +362,8 @@ func (c *compiler) target() getter {
 	if get == nil {
 		return nil
 	}
-	return func(t *Thread, r *Registers) (uint64, bool) {
-		to, ok := get(t, r)
+	return func(m Memory, r *Registers) (uint64, bool) {
+		to, ok := get(m, r)
 		return to, ok && inUserSpace(to)
 	}
 }
@@ -364,13 +372,13 @@ func (c *compiler) target() getter {
 // faults.
 func inUserSpace(a uint64) bool { return a>>47 == 0 }
 
-func (c *compiler) jump() stepper {
+func (c *compiler) jump() Stepper {
 	target := c.target()
 	if target == nil {
 		return nil
 	}
-	return func(t *Thread, r *Registers) bool {
-		to, ok := target(t, r)
+	return func(m Memory, r *Registers) bool {
+		to, ok := target(m, r)
 		if ok {
 			r.Rip = to
 		}
@@ -378,13 +386,13 @@ func (c *compiler) jump() stepper {
 	}
 }
 
-func (c *compiler) branch(cond func(flags uint64) bool) stepper {
+func (c *compiler) branch(cond func(flags uint64) bool) Stepper {
 	rel, ok := c.inst.Args[0].(x86asm.Rel)
 	if !ok {
 		return nil
 	}
 	to, next := c.next+uint64(int64(rel)), c.next
-	return func(_ *Thread, r *Registers) bool {
+	return func(_ Memory, r *Registers) bool {
 		if !cond(r.Eflags) {
 			r.Rip = next
 			return true
@@ -397,7 +405,7 @@ func (c *compiler) branch(cond func(flags uint64) bool) stepper {
 }
 
 // arithmetic compiles two-operand instructions that set all status flags.
-func (c *compiler) arithmetic() stepper {
+func (c *compiler) arithmetic() Stepper {
 	i, size, next := c.inst, c.size, c.next
 	a, b := c.get(i.Args[0], size), c.get(i.Args[1], size)
 	if a == nil || b == nil {
@@ -410,15 +418,15 @@ func (c *compiler) arithmetic() stepper {
 		}
 		dst = c.set(i.Args[0], size)
 	}
-	return func(t *Thread, r *Registers) bool {
-		x, ok := a(t, r)
-		y, ok2 := b(t, r)
+	return func(m Memory, r *Registers) bool {
+		x, ok := a(m, r)
+		y, ok2 := b(m, r)
 		if !ok || !ok2 {
 			return false
 		}
 		v, flags := compute(i.Op, x, y, size)
 		if dst != nil {
-			dst(t, r, v)
+			dst(m, r, v)
 		}
 		r.Eflags = r.Eflags&^statusFlags | flags
 		r.Rip = next
@@ -539,44 +547,4 @@ var registerFields = [16]func(*Registers) *uint64{
 	func(r *Registers) *uint64 { return &r.R10 }, func(r *Registers) *uint64 { return &r.R11 },
 	func(r *Registers) *uint64 { return &r.R12 }, func(r *Registers) *uint64 { return &r.R13 },
 	func(r *Registers) *uint64 { return &r.R14 }, func(r *Registers) *uint64 { return &r.R15 },
-}
-
-// nearStack tells memory that only the thread itself uses, in all likelihood:
-// its red zone and its own frames. Elsewhere another thread may see half of
-// what the kernel copies byte by byte.
-func nearStack(r *Registers, a uint64) bool { return a-(r.Rsp-256) < 64<<10 }
-
-// fetch reads memory as the program would: by its permissions. Memory that
-// other threads may be writing is read until it holds still.
-func (t *Thread) fetch(r *Registers, a uint64, size int) (uint64, bool) {
-	v, ok := t.move(unix.SYS_PROCESS_VM_READV, a, 0, size)
-	if !ok || nearStack(r, a) || t.usesDebug() {
-		return v, ok && !t.usesDebug()
-	}
-	again, ok := t.move(unix.SYS_PROCESS_VM_READV, a, 0, size)
-	return v, ok && v == again
-}
-
-// store writes memory as the program would, on its stack only.
-func (t *Thread) store(r *Registers, a, v uint64, size int) bool {
-	if !nearStack(r, a) || t.usesDebug() {
-		return false
-	}
-	_, ok := t.move(unix.SYS_PROCESS_VM_WRITEV, a, v, size)
-	return ok
-}
-
-// usesDebug reports whether a watchpoint could miss an access that is emulated.
-func (t *Thread) usesDebug() bool {
-	return t.p.watchpoints.inUse() || t.p.watchpoints.steps()
-}
-
-// move is process_vm_readv(2) or process_vm_writev(2) of up to 8 bytes.
-func (t *Thread) move(call uintptr, a, v uint64, size int) (uint64, bool) {
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], v)
-	local := unix.Iovec{Base: &b[0], Len: uint64(size)}
-	remote := unix.RemoteIovec{Base: uintptr(a), Len: size}
-	n, _, e := unix.RawSyscall6(call, uintptr(t.TID), uintptr(unsafe.Pointer(&local)), 1, uintptr(unsafe.Pointer(&remote)), 1, 0)
-	return binary.LittleEndian.Uint64(b[:]), e == 0 && int(n) == size
 }

@@ -1,9 +1,9 @@
-package inferior
+package x86
 
 import "golang.org/x/arch/x86/x86asm"
 
-// accessVerb tells what the instruction does with the memory at a.
-func accessVerb(code []byte, r *Registers, a uint64) string {
+// AccessVerb tells what the instruction does with the memory at a.
+func AccessVerb(code []byte, r *Registers, a uint64) string {
 	i, err := x86asm.Decode(code, 64)
 	if err != nil || i.Op == 0 {
 		return "accessing"

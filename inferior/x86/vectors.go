@@ -1,14 +1,9 @@
-package inferior
+package x86
 
 import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"unsafe"
-
-	"hdb/inferior/machine"
-
-	"golang.org/x/sys/unix"
 )
 
 // The kernel hands the x87, SSE and AVX state of a thread out as the standard form
@@ -16,8 +11,6 @@ import (
 // system has enabled in what the processor leaves to software
 // (arch/x86/include/uapi/asm/sigcontext.h, struct _fpx_sw_bytes).
 const (
-	xsaveMax = machine.XSaveMax
-
 	xsaveMXCSR  = 24  // four bytes
 	xsaveST     = 32  // st(0) to st(7), 16 bytes each of which 10 count
 	xsaveXMM    = 160 // 16 bytes each
@@ -31,59 +24,27 @@ const (
 // Vectors are the registers of a thread for floating-point numbers and vectors.
 type Vectors struct{ area []byte }
 
-// VectorsOf are registers in an XSAVE area.
-func VectorsOf(area []byte) Vectors { return Vectors{area} }
+// VectorsOf are registers in an XSAVE area, which is not copied. ok is false if it is too short to be one.
+func VectorsOf(area []byte) (v Vectors, ok bool) { return Vectors{area}, len(area) >= xsaveYMM }
+
+// LegacyVectors are registers of which the form of FXSAVE has been kept, the beginning of an XSAVE
+// area: without the upper halves. ok is false if it is too short to be one.
+func LegacyVectors(fx []byte) (v Vectors, ok bool) {
+	if len(fx) < xsaveXCR0 {
+		return v, false
+	}
+	area := make([]byte, xsaveYMM)
+	copy(area, fx)
+	clear(area[xsaveXCR0:])
+	area[xsaveXCR0], area[xsaveHeader] = 1|xsaveSSE, 1|xsaveSSE
+	return Vectors{area}, true
+}
 
 // Area is the XSAVE area.
 func (v Vectors) Area() []byte { return v.area }
 
 // Clone is a copy.
 func (v Vectors) Clone() Vectors { return Vectors{slices.Clone(v.area)} }
-
-// Vectors reads them.
-func (t *Thread) Vectors() (Vectors, error) {
-	t.p.check()
-	if err := t.settle(); err != nil {
-		return Vectors{}, err
-	}
-	if t.core != nil {
-		if b := t.coreVectors(); b != nil {
-			return Vectors{b}, nil
-		}
-		return Vectors{}, fmt.Errorf("vector registers of thread %d: not in the core", t.TID)
-	}
-	b := make([]byte, xsaveMax)
-	n, err := regset(unix.PTRACE_GETREGSET, t.TID, b)
-	if err != nil {
-		return Vectors{}, fmt.Errorf("vector registers of thread %d: %w", t.TID, err)
-	}
-	if n < xsaveYMM {
-		return Vectors{}, fmt.Errorf("vector registers of thread %d: %d bytes of state", t.TID, n)
-	}
-	return Vectors{b[:n]}, nil
-}
-
-// SetVectors writes them.
-func (t *Thread) SetVectors(v Vectors) error {
-	t.p.check()
-	if err := t.settle(); err != nil {
-		return err
-	}
-	if t.core != nil {
-		return t.p.Alive()
-	}
-	if _, err := regset(unix.PTRACE_SETREGSET, t.TID, v.area); err != nil {
-		return fmt.Errorf("set vector registers of thread %d: %w", t.TID, err)
-	}
-	return nil
-}
-
-// regset reads or writes the XSAVE area, and tells how long it is.
-func regset(request, tid int, b []byte) (int, error) {
-	iov := unix.Iovec{Base: &b[0], Len: uint64(len(b))}
-	err := ptraceData(request, tid, machine.NTX86XState, unsafe.Pointer(&iov))
-	return int(iov.Len), err
-}
 
 // has reports whether the system has enabled a part of the state.
 func (v Vectors) has(feature uint64) bool {

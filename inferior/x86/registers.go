@@ -1,8 +1,15 @@
-package inferior
+// Package x86 is what the engine knows of x86-64: the registers of a thread, what an instruction
+// reads and writes, and how to run the frequent ones without the processor.
+//
+// It knows no process: memory is an interface. Whatever is in a thread's registers and in code may
+// be anything.
+package x86
 
 import (
+	"encoding/binary"
 	"hdb/internal/addr"
 	"hdb/unwind"
+	"unsafe"
 )
 
 // Registers are the general registers of an x86-64 thread in the order of the
@@ -79,4 +86,21 @@ func (r *Registers) Unwind() unwind.Regs {
 		r.R8, r.R9, r.R10, r.R11, r.R12, r.R13, r.R14, r.R15, r.Rip}}
 	u.Known = 1<<len(u.V) - 1
 	return u
+}
+
+// Bytes are the registers as struct user_regs_struct.
+func (r *Registers) Bytes() []byte {
+	var b []byte
+	for _, v := range (*[unsafe.Sizeof(*r) / 8]uint64)(unsafe.Pointer(r)) {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	return b
+}
+
+// Restarts reports whether the thread was interrupted in a system call that the kernel will
+// make it begin anew, at the instruction before its PC: the results are
+// ERESTARTSYS to ERESTARTNOHAND and ERESTART_RESTARTBLOCK (linux/errno.h).
+func (r *Registers) Restarts() bool {
+	e := -int64(r.Rax)
+	return int64(r.OrigRax) >= 0 && (e >= 512 && e <= 514 || e == 516)
 }

@@ -1,4 +1,5 @@
-package inferior
+// Package cmdline splits the command line that a program is launched with, as a shell does.
+package cmdline
 
 import (
 	"errors"
@@ -15,10 +16,10 @@ type Redirections struct {
 	StderrToStdout             bool
 }
 
-// ParseCommandLine splits a program's arguments as a shell does, with quotes and backslashes but
+// Parse splits a program's arguments as a shell does, with quotes and backslashes but
 // without expansions, and takes the redirections out. An operator may be a word of its own or
 // before its path: "> out", "2>err".
-func ParseCommandLine(s string) (args []string, r Redirections, err error) {
+func Parse(s string) (args []string, r Redirections, err error) {
 	words, err := splitWords(s)
 	if err != nil {
 		return nil, r, err

@@ -1,4 +1,4 @@
-package inferior
+package x86
 
 import (
 	"slices"

@@ -1,4 +1,4 @@
-package inferior
+package x86
 
 import (
 	"encoding/binary"
@@ -6,25 +6,26 @@ import (
 
 	"golang.org/x/arch/x86/x86asm"
 
+	"hdb/inferior/machine"
 	"hdb/internal/addr"
 )
 
-// An access is memory that an instruction is about to read or write.
-type access struct {
-	at     addr.Run
-	size   int // bytes
-	writes bool
+// An Access is memory that an instruction is about to read or write.
+type Access struct {
+	At     addr.Run
+	Size   int // bytes
+	Writes bool
 }
 
-// overlaps reports whether it has a byte of size bytes at a.
-func (x access) overlaps(a addr.Run, size int) bool {
-	return x.at < a+addr.Run(size) && a < x.at+addr.Run(x.size)
+// Overlaps reports whether x has a byte of size bytes at a.
+func (x Access) Overlaps(a addr.Run, size int) bool {
+	return x.At < a+addr.Run(size) && a < x.At+addr.Run(x.Size)
 }
 
-// accesses are what the instruction at the beginning of code accesses, with those registers.
+// Accesses are what the instruction at the beginning of code accesses, with those registers.
 // Of a string instruction that repeats it is one turn, as a single step runs it. Of vectors that
-// are masked, or gathered, it is what the instruction may access at its address.
-func accesses(code []byte, r *Registers) []access {
+// are masked, or gathered, it is what the instruction may Access at its address.
+func Accesses(code []byte, r *Registers) []Access {
 	if x, is := vectorAccess(code, r); is {
 		return x
 	}
@@ -32,7 +33,7 @@ func accesses(code []byte, r *Registers) []access {
 	if err != nil || touchesNothing[i.Op] || endedRepeat(&i, r) {
 		return nil
 	}
-	var all []access
+	var all []Access
 	for n, arg := range i.Args {
 		m, ok := arg.(x86asm.Mem)
 		if !ok {
@@ -43,13 +44,13 @@ func accesses(code []byte, r *Registers) []access {
 			size = otherSizes[i.Op]
 		}
 		if size > 0 {
-			all = append(all, access{effective(&i, m, r) + bitOffset(&i, r), size, writesArgument(&i, n)})
+			all = append(all, Access{effective(&i, m, r) + bitOffset(&i, r), size, writesArgument(&i, n)})
 		}
 	}
 	return append(all, stackAccess(&i, r)...)
 }
 
-// touchesNothing are the instructions that have an operand in memory and no access that a debug register would report.
+// touchesNothing are the instructions that have an operand in memory and no Access that a debug register would report.
 var touchesNothing = map[x86asm.Op]bool{
 	x86asm.LEA: true, x86asm.NOP: true, x86asm.CLFLUSH: true,
 	x86asm.PREFETCHNTA: true, x86asm.PREFETCHT0: true, x86asm.PREFETCHT1: true, x86asm.PREFETCHT2: true, x86asm.PREFETCHW: true,
@@ -74,7 +75,7 @@ func endedRepeat(i *x86asm.Inst, r *Registers) bool {
 	return r.Rcx == 0
 }
 
-// bitOffset is how far from its operand bt and its like access, whose bit a register tells (Intel SDM volume 2, BT).
+// bitOffset is how far from its operand bt and its like Access, whose bit a register tells (Intel SDM volume 2, BT).
 func bitOffset(i *x86asm.Inst, r *Registers) addr.Run {
 	switch i.Op {
 	case x86asm.BT, x86asm.BTC, x86asm.BTR, x86asm.BTS:
@@ -107,8 +108,8 @@ var otherSizes = map[x86asm.Op]int{
 	x86asm.CMPSB: 1, x86asm.CMPSW: 2, x86asm.CMPSD: 4, x86asm.CMPSQ: 8, x86asm.XLATB: 1,
 	x86asm.FLD: 10, x86asm.FSTP: 10, x86asm.FBLD: 10, x86asm.FBSTP: 10,
 	x86asm.FXSAVE: 512, x86asm.FXSAVE64: 512, x86asm.FXRSTOR: 512, x86asm.FXRSTOR64: 512,
-	x86asm.XSAVE: xsaveMax, x86asm.XSAVE64: xsaveMax, x86asm.XSAVEC: xsaveMax, x86asm.XSAVEC64: xsaveMax,
-	x86asm.XSAVEOPT: xsaveMax, x86asm.XSAVEOPT64: xsaveMax, x86asm.XRSTOR: xsaveMax, x86asm.XRSTOR64: xsaveMax,
+	x86asm.XSAVE: machine.XSaveMax, x86asm.XSAVE64: machine.XSaveMax, x86asm.XSAVEC: machine.XSaveMax, x86asm.XSAVEC64: machine.XSaveMax,
+	x86asm.XSAVEOPT: machine.XSaveMax, x86asm.XSAVEOPT64: machine.XSaveMax, x86asm.XRSTOR: machine.XSaveMax, x86asm.XRSTOR64: machine.XSaveMax,
 	x86asm.FNSAVE: 108, x86asm.FRSTOR: 108, x86asm.FNSTENV: 28, x86asm.FLDENV: 28,
 	x86asm.CMPXCHG16B: 16,
 }
@@ -163,38 +164,38 @@ func effective(i *x86asm.Inst, m x86asm.Mem, r *Registers) addr.Run {
 // general is the value of a register that addresses memory, 64 or 32 bits of it.
 func general(r *Registers, reg x86asm.Reg) uint64 {
 	if reg >= x86asm.EAX && reg <= x86asm.R15L {
-		return uint64(uint32(*numbered(r, int(reg-x86asm.EAX))))
+		return uint64(uint32(*r.Numbered(int(reg - x86asm.EAX))))
 	}
 	if reg >= x86asm.RAX && reg <= x86asm.R15 {
-		return *numbered(r, int(reg-x86asm.RAX))
+		return *r.Numbered(int(reg - x86asm.RAX))
 	}
 	return 0
 }
 
-// numbered is the register of a number in instructions.
-func numbered(r *Registers, n int) *uint64 {
+// Numbered is the general register of a number in instructions, 0 to 15.
+func (r *Registers) Numbered(n int) *uint64 {
 	return [...]*uint64{&r.Rax, &r.Rcx, &r.Rdx, &r.Rbx, &r.Rsp, &r.Rbp, &r.Rsi, &r.Rdi, &r.R8, &r.R9, &r.R10, &r.R11, &r.R12, &r.R13, &r.R14, &r.R15}[n&15]
 }
 
 // stackAccess is what an instruction pushes or pops.
-func stackAccess(i *x86asm.Inst, r *Registers) []access {
+func stackAccess(i *x86asm.Inst, r *Registers) []Access {
 	size := 8
 	if i.DataSize == 16 {
 		size = 2
 	}
 	switch i.Op {
 	case x86asm.CALL:
-		return []access{{addr.Run(r.Rsp - 8), 8, true}}
+		return []Access{{addr.Run(r.Rsp - 8), 8, true}}
 	case x86asm.PUSH, x86asm.PUSHF, x86asm.PUSHFQ:
-		return []access{{addr.Run(r.Rsp - uint64(size)), size, true}}
+		return []Access{{addr.Run(r.Rsp - uint64(size)), size, true}}
 	case x86asm.ENTER:
-		return []access{{addr.Run(r.Rsp - 8), 8, true}}
+		return []Access{{addr.Run(r.Rsp - 8), 8, true}}
 	case x86asm.RET:
-		return []access{{addr.Run(r.Rsp), 8, false}}
+		return []Access{{addr.Run(r.Rsp), 8, false}}
 	case x86asm.POP, x86asm.POPF, x86asm.POPFQ:
-		return []access{{addr.Run(r.Rsp), size, false}}
+		return []Access{{addr.Run(r.Rsp), size, false}}
 	case x86asm.LEAVE:
-		return []access{{addr.Run(r.Rbp), 8, false}}
+		return []Access{{addr.Run(r.Rbp), 8, false}}
 	}
 	return nil
 }
@@ -211,8 +212,8 @@ type vector struct {
 	rexX, rexB   byte
 }
 
-// vectorAccess is the access of an instruction with such a prefix; is reports whether it has one.
-func vectorAccess(code []byte, r *Registers) (all []access, is bool) {
+// vectorAccess is the Access of an instruction with such a prefix; is reports whether it has one.
+func vectorAccess(code []byte, r *Registers) (all []Access, is bool) {
 	n, base, narrow := 0, uint64(0), false
 	for ; n < len(code); n++ {
 		switch code[n] {
@@ -246,7 +247,7 @@ func vectorAccess(code []byte, r *Registers) (all []access, is bool) {
 	if narrow {
 		a = uint64(uint32(a))
 	}
-	return []access{{addr.Run(a + base), size, writes}}, true
+	return []Access{{addr.Run(a + base), size, writes}}, true
 }
 
 // vectorPrefix reads the prefix at n and the opcode behind it, and tells where the operands begin.
@@ -362,12 +363,12 @@ func (v *vector) address(b []byte, n, scale int, r *Registers) (a uint64, ok boo
 		sib := b[1]
 		at = 2
 		if base := int(sib & 7); base != 5 || mod != 0 {
-			a = *numbered(r, base|int(v.rexB)<<3)
+			a = *r.Numbered(base | int(v.rexB)<<3)
 		} else {
 			mod = 2 // no base, but 32 bits
 		}
 		if index := int(sib>>3&7) | int(v.rexX)<<3; index != 4 {
-			a += *numbered(r, index) << (sib >> 6)
+			a += *r.Numbered(index) << (sib >> 6)
 		}
 	case rm == 5 && mod == 0:
 		end := n + at + 4
@@ -376,7 +377,7 @@ func (v *vector) address(b []byte, n, scale int, r *Registers) (a uint64, ok boo
 		}
 		return r.Rip + uint64(end) + uint64(int32(binary.LittleEndian.Uint32(b[1:]))), true
 	default:
-		a = *numbered(r, rm|int(v.rexB)<<3)
+		a = *r.Numbered(rm | int(v.rexB)<<3)
 	}
 	switch {
 	case mod == 1:
@@ -387,18 +388,19 @@ func (v *vector) address(b []byte, n, scale int, r *Registers) (a uint64, ok boo
 	return a, true
 }
 
-// jumpTarget is where an indirect jump at the beginning of code leads.
-func jumpTarget(t *Thread, code []byte) (to addr.Run, ok bool) {
+// JumpTarget is where the indirect jump at the beginning of code leads; read reads memory. ok is
+// false of other instructions.
+func JumpTarget(code []byte, r *Registers, read func(b []byte, a addr.Run) error) (to addr.Run, ok bool) {
 	i, err := x86asm.Decode(code, 64)
 	if err != nil || i.Op != x86asm.JMP {
 		return 0, false
 	}
 	switch arg := i.Args[0].(type) {
 	case x86asm.Reg:
-		return addr.Run(general(&t.regs, arg)), true
+		return addr.Run(general(r, arg)), true
 	case x86asm.Mem:
 		var b [8]byte
-		_, err := t.p.memory.readAt(b[:], int64(effective(&i, arg, &t.regs)))
+		err := read(b[:], effective(&i, arg, r))
 		return addr.Run(binary.LittleEndian.Uint64(b[:])), err == nil
 	}
 	return 0, false
