@@ -19,7 +19,7 @@ internal/addr internal/cformat internal/cond internal/diskcache internal/elfnote
 internal/rights heap/resident
 internal/when
 capture unwind symbols/debuginfod inferior/cmdline inferior/corefile inferior/machine python annotations goruntime heap/glibc
-heap/golang inferior/x86
+heap/golang inferior/x86 capture/intern
 capture/file symbols inferior values/calls values/cpp
 inferior/delve
 capture/edit breakpoints heap values report

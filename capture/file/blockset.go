@@ -1,6 +1,9 @@
 package file
 
-import "hdb/capture"
+import (
+	"hdb/capture"
+	"hdb/capture/intern"
+)
 
 // A LiveBlocks is the blocks that live at a moment of a recording that is read, by their addresses:
 // what their ends are to describe them. A block takes 64 bytes or less. Its zero value is empty.
@@ -21,7 +24,7 @@ type LiveBlock struct {
 }
 
 // home is where a is looked for first.
-func (s *LiveBlocks) home(a uint64) int { return int(hashAddr(a) >> 1 & uint64(len(s.slots)-1)) }
+func (s *LiveBlocks) home(a uint64) int { return int(intern.HashAddr(a) >> 1 & uint64(len(s.slots)-1)) }
 
 // slot is where a is, or the empty slot where it belongs.
 func (s *LiveBlocks) slot(a uint64) int {

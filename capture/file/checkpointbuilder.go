@@ -196,7 +196,7 @@ func (c *checkpointDraft) size(n uint64) *capture.SizeSum {
 
 // largeSize is the index of the sum of another size.
 func (c *checkpointDraft) largeSize(n uint64) int32 {
-	i, found := c.sizeAt.at(n, int32(len(c.sizes)))
+	i, found := c.sizeAt.At(n, int32(len(c.sizes)))
 	if !found {
 		c.sizes = append(roomy(c.sizes, 256), capture.SizeSum{Size: n})
 	}
@@ -215,7 +215,7 @@ func (c *checkpointDraft) smallSize(n uint64) *capture.SizeSum {
 
 // thread is the sum of a thread.
 func (c *checkpointDraft) thread(tid int32) *capture.ThreadSum {
-	i, found := c.tidAt.at(uint32(tid), int32(len(c.threads)))
+	i, found := c.tidAt.At(uint32(tid), int32(len(c.threads)))
 	if !found {
 		c.threads = append(c.threads, capture.ThreadSum{TID: tid})
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"hdb/capture"
+	"hdb/capture/intern"
 )
 
 // A checkpointDraft is a checkpoint that will be written. What it had is memory of the next
@@ -24,11 +25,11 @@ type checkpointDraft struct {
 	makers  []maker
 	makerAt map[maker]uint32 // index into makers
 	sizes   []capture.SizeSum
-	smallAt [smallSizes]uint32 // size -> index + 1
-	sizeAt  table[uint64]      // size -> index, of the others
+	smallAt [smallSizes]uint32   // size -> index + 1
+	sizeAt  intern.Table[uint64] // size -> index, of the others
 	threads []capture.ThreadSum
-	tidAt   table[uint32] // thread ID -> index
-	buf     []byte        // of a section
+	tidAt   intern.Table[uint32] // thread ID -> index
+	buf     []byte               // of a section
 }
 
 // survivors are the blocks of a chunk that lived on when it ended.
@@ -65,8 +66,8 @@ func (c *checkpointDraft) begin(base uint64) {
 	c.makers, c.sizes, c.threads = c.makers[:0], c.sizes[:0], c.threads[:0]
 	clear(c.makerAt)
 	clear(c.smallAt[:])
-	c.sizeAt.reset()
-	c.tidAt.reset()
+	c.sizeAt.Reset()
+	c.tidAt.Reset()
 }
 
 // forget takes all blocks out.

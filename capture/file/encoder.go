@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hdb/capture"
+	"hdb/capture/intern"
 )
 
 // An eventEncoder makes columns of the events of a chunk, as they come. It may be
@@ -20,8 +21,8 @@ type eventEncoder struct {
 	tallied   int      // the first event that is not in counts
 	roomTo    int      // and the first that there may be no room for, see plainRoom
 	dict      opDictionary
-	tidAt     table[uint32] // thread ID -> index
-	stackAt   stackIndex    // stack ID -> index, from 1
+	tidAt     intern.Table[uint32] // thread ID -> index
+	stackAt   intern.Index         // stack ID -> index, from 1
 	sum       accumulator
 	following bool    // the effects are wanted
 	pages     pageSet // the addresses that the events are about
@@ -54,7 +55,7 @@ func (c *eventEncoder) begin(seq, now uint64) {
 	c.maps.b = c.columns[secMaps]
 	c.whole = c.following
 	c.dict.reset()
-	c.tidAt.reset()
+	c.tidAt.Reset()
 	c.counts, c.tallied, c.roomTo, c.otherBytes = c.counts[:0], 0, 0, 0
 	c.sum.begin()
 	c.sum.flows = append(c.sum.flows, capture.Flow{})
@@ -294,7 +295,7 @@ func (c *eventEncoder) number(index int, seq uint64) {
 
 // switchTo notes that the event is of another thread than the last one.
 func (c *eventEncoder) switchTo(index int, tid int32) {
-	i, found := c.tidAt.at(uint32(tid), int32(len(c.sums)))
+	i, found := c.tidAt.At(uint32(tid), int32(len(c.sums)))
 	if !found {
 		c.put(secTIDs, zigzag(uint64(tid)))
 		c.sums = append(c.sums, capture.ThreadSum{TID: tid})
@@ -318,7 +319,7 @@ func (c *eventEncoder) otherStack(t *threadModel, id capture.StackID) uint32 {
 
 // stackIndex is the index of a stack, which may be new.
 func (c *eventEncoder) stackIndex(id capture.StackID) uint32 {
-	slot := c.stackAt.slot(id)
+	slot := c.stackAt.Slot(id)
 	if i := *slot; int(i) < len(c.stacks) && c.stacks[i] == id {
 		return i
 	}
@@ -453,7 +454,7 @@ func (c *eventEncoder) endedOf(e *capture.Event, f *capture.Flow) {
 
 // originIndex is the index of the stack of an older block, which may be new.
 func (c *eventEncoder) originIndex(id capture.StackID) int {
-	slot := c.sum.originAt.slot(id)
+	slot := c.sum.originAt.Slot(id)
 	if i := *slot; int(i) < len(c.sum.origins) && c.sum.origins[i].Stack == id {
 		return int(i)
 	}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"hdb/capture"
+	"hdb/capture/intern"
 	"hdb/internal/addr"
 )
 
@@ -48,7 +49,7 @@ type Log struct {
 	reader  eventReader
 
 	funcIndex map[string]uint16
-	stacks    *stackTable
+	stacks    *intern.Stacks
 	kept      map[addr.Run][]capture.Frame // of return addresses
 	types     typeWriter
 }
@@ -60,7 +61,7 @@ func NewLog(info capture.Info) *Log {
 	info.Totals = capture.Totals{}
 	l := &Log{
 		builder: newCheckpointBuilder(), encoder: eventEncoder{following: true},
-		recordTables: recordTables{info: normalInfo(info)}, funcIndex: map[string]uint16{}, stacks: newStackTable(), kept: map[addr.Run][]capture.Frame{},
+		recordTables: recordTables{info: normalInfo(info)}, funcIndex: map[string]uint16{}, stacks: intern.NewStacks(), kept: map[addr.Run][]capture.Frame{},
 		spill: spill{create: createStore, keep: keptPayloads},
 	}
 	l.queue.failed = func(err error) { l.fail(len(l.blocks), err) }
@@ -162,7 +163,7 @@ func (l *Log) encode(totals capture.Totals) {
 	l.spill = spill
 	l.encoder.notes(func(fn uint16, _ uint64, stack capture.StackID, word uint32) {
 		if l.types.makers[fn] {
-			l.types.refs.note(stack, word, l.stacks.stack)
+			l.types.refs.note(stack, word, l.stacks.Stack)
 		}
 	})
 	l.blocks = append(l.blocks, block)
@@ -184,7 +185,7 @@ func (l *Log) Keep(pc addr.Run, chain []capture.Frame) {
 func (l *Log) Intern(s capture.Stack) capture.StackID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	id, _ := l.stacks.intern(clampStack(s))
+	id, _ := l.stacks.Intern(clampStack(s))
 	return id
 }
 
@@ -193,7 +194,7 @@ func (l *Log) Intern(s capture.Stack) capture.StackID {
 func (l *Log) Occupy(low, high addr.Run, module uint32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.stacks.occupy(low, high, module)
+	l.stacks.Occupy(low, high, module)
 }
 
 // FuncIndex is the index of an allocator function's name in Functions, which
@@ -412,17 +413,17 @@ func searchEvents(events []capture.Event, seq uint64) int {
 func (l *Log) Stack(id capture.StackID) capture.Stack {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	if id == 0 || int(id) > len(l.stacks.stacks) {
+	if id == 0 || int(id) > l.stacks.Len() {
 		return capture.MissingStack(id)
 	}
-	return l.stacks.stack(id)
+	return l.stacks.Stack(id)
 }
 
 // Stacks is the number of stacks interned so far.
 func (l *Log) Stacks() int {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return len(l.stacks.stacks)
+	return l.stacks.Len()
 }
 
 // Symbol is false: a live session asks the modules themselves.

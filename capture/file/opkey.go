@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"hdb/capture"
+	"hdb/capture/intern"
 )
 
 // Ops of events as numbers that are compared at once. BenchmarkWrite pays for it; the
@@ -17,14 +18,14 @@ type recentOp struct {
 
 // An opDictionary numbers the ops and shapes of a chunk.
 type opDictionary struct {
-	recent  [256]recentOp // by some bits of the key
-	opAt    table[uint64] // op -> index
-	shapeAt table[uint32] // key of the shape -> index
+	recent  [256]recentOp        // by some bits of the key
+	opAt    intern.Table[uint64] // op -> index
+	shapeAt intern.Table[uint32] // key of the shape -> index
 }
 
 func (d *opDictionary) reset() {
-	d.opAt.reset()
-	d.shapeAt.reset()
+	d.opAt.Reset()
+	d.shapeAt.Reset()
 	clear(d.recent[:])
 }
 
@@ -38,12 +39,12 @@ func (d *opDictionary) op(key uint64, c *eventColumns) recentOp {
 }
 
 func (d *opDictionary) recentAt(key uint64) *recentOp {
-	return &d.recent[mix(key)>>32%uint64(len(d.recent))]
+	return &d.recent[intern.Mix(key)>>32%uint64(len(d.recent))]
 }
 
 // opIndex is the index of the op with a key.
 func (d *opDictionary) opIndex(key uint64, c *eventColumns) int32 {
-	i, found := d.opAt.at(key, int32(len(c.ops)))
+	i, found := d.opAt.At(key, int32(len(c.ops)))
 	if !found {
 		sh, moves := ofOpKey(key)
 		c.put(secOps, uint64(d.shapeIndex(sh, c)))
@@ -55,7 +56,7 @@ func (d *opDictionary) opIndex(key uint64, c *eventColumns) int32 {
 
 // shapeIndex is the index of a shape.
 func (d *opDictionary) shapeIndex(sh shape, c *eventColumns) int32 {
-	i, found := d.shapeAt.at(sh.key(), int32(d.shapeAt.len))
+	i, found := d.shapeAt.At(sh.key(), int32(d.shapeAt.Len))
 	if !found {
 		c.columns[secShapes] = append(c.columns[secShapes], byte(sh.kind), sh.flags)
 		c.put(secShapes, uint64(sh.fn))

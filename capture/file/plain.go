@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"hdb/capture"
+	"hdb/capture/intern"
 )
 
 // The short way of the encoder: batches of plain events, which are most of a recording.
@@ -216,7 +217,7 @@ loop:
 				origin := uint32(o.at)
 				moves |= refLiteral << moveRef
 				if !o.recorded || o.stack != e.Ended.Stack {
-					if origin = c.knownOrigin(e.Ended.Stack); origin == noNumber {
+					if origin = c.knownOrigin(e.Ended.Stack); origin == intern.NoNumber {
 						break
 					}
 					moves |= moveOrigin
@@ -359,7 +360,7 @@ loop:
 
 // knownStack is the index of a stack, 0 if it is not in the dictionary.
 func (c *eventEncoder) knownStack(id capture.StackID) uint32 {
-	i := c.stackAt.known(id)
+	i := c.stackAt.Known(id)
 	if uint(i) >= uint(len(c.stacks)) || c.stacks[i] != id {
 		return 0
 	}
@@ -368,9 +369,9 @@ func (c *eventEncoder) knownStack(id capture.StackID) uint32 {
 
 // knownOrigin is the index of a stack among the origins, noNumber if it is not there.
 func (c *eventEncoder) knownOrigin(id capture.StackID) uint32 {
-	i := c.sum.originAt.known(id)
+	i := c.sum.originAt.Known(id)
 	if uint(i) >= uint(len(c.sum.origins)) || c.sum.origins[i].Stack != id {
-		return noNumber
+		return intern.NoNumber
 	}
 	return i
 }

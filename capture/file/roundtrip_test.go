@@ -16,6 +16,7 @@ import (
 
 	"hdb/capture"
 	"hdb/capture/capturetest"
+	"hdb/capture/intern"
 	"hdb/internal/addr"
 	"hdb/testprogs"
 )
@@ -186,10 +187,10 @@ var genStack = rapid.Custom(func(t *rapid.T) capture.Stack {
 	}
 	for i := range s.PCs { // flags are kept per frame, slices only if one is set
 		if rapid.IntRange(0, 9).Draw(t, "guess?") == 0 {
-			setFrameFlags(&s, i, frameGuess)
+			intern.SetFrameFlags(&s, i, intern.FrameGuess)
 		}
 		if i > 0 && rapid.IntRange(0, 9).Draw(t, "interrupted?") == 0 {
-			setFrameFlags(&s, i, frameIsPC)
+			intern.SetFrameFlags(&s, i, intern.FrameIsPC)
 		}
 	}
 	return s

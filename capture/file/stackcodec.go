@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"hdb/capture"
+	"hdb/capture/intern"
 	"hdb/internal/addr"
 )
 
@@ -44,7 +45,7 @@ type stackEncoder struct {
 	count   int
 	frames  int // in total
 	columns [secReasons + 1][]byte
-	pcs     table[uint64] // address -> index, from 1
+	pcs     intern.Table[uint64] // address -> index, from 1
 	lastPC  uint64
 	reasons map[string]uint64
 	before  []addr.Run // the stack before
@@ -64,7 +65,7 @@ func (c *stackEncoder) start(first capture.StackID) {
 	c.first, c.count, c.frames, c.lastPC = first, 0, 0, 0
 	c.before = c.before[:0]
 	c.reasons = map[string]uint64{"": 0}
-	c.pcs.reset()
+	c.pcs.Reset()
 }
 
 func (c *stackEncoder) put(id int, v uint64) {
@@ -81,10 +82,10 @@ func (c *stackEncoder) add(s capture.Stack) {
 		c.putPC(uint64(s.PCs[i]))
 	}
 	for i := range s.PCs {
-		if unflagged(&s) {
+		if intern.Unflagged(&s) {
 			break
 		}
-		if f := frameFlagsOf(&s, i); f != 0 {
+		if f := intern.FrameFlagsOf(&s, i); f != 0 {
 			c.put(secFlags, uint64(c.count))
 			c.put(secFlags, uint64(i))
 			c.put(secFlags, uint64(f))
@@ -119,7 +120,7 @@ func (c *stackEncoder) reason(text string) uint64 {
 }
 
 func (c *stackEncoder) putPC(pc uint64) {
-	i, found := c.pcs.at(pc, int32(c.pcs.len+1))
+	i, found := c.pcs.At(pc, int32(c.pcs.Len+1))
 	if found {
 		c.put(secFrames, uint64(i))
 		return
@@ -250,10 +251,10 @@ func (d *stackDecoder) setFlags(stacks []capture.Stack) error {
 		if d.flags.err != nil {
 			return d.flags.err
 		}
-		if stack >= uint64(len(stacks)) || frame >= uint64(len(stacks[stack].PCs)) || flags > frameFlags {
+		if stack >= uint64(len(stacks)) || frame >= uint64(len(stacks[stack].PCs)) || flags > intern.FrameFlags {
 			return fmt.Errorf("flags: %#x of frame %d of stack %d", flags, frame, stack)
 		}
-		setFrameFlags(&stacks[stack], int(frame), uint8(flags))
+		intern.SetFrameFlags(&stacks[stack], int(frame), uint8(flags))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hdb/capture"
+	"hdb/capture/intern"
 )
 
 // idle reports whether nothing was allocated or freed.
@@ -25,7 +26,7 @@ type accumulator struct {
 	fresh    bool           // the program was replaced before the chunk
 	flows    []capture.Flow // by index of the stack in the chunk
 	origins  []capture.Flow // of blocks that are older than the chunk, or not named by their age
-	originAt stackIndex     // stack ID -> index into origins
+	originAt intern.Index   // stack ID -> index into origins
 	sizes    [65]capture.SizeCount
 	calls    []uint64
 	peak     uint64

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"hdb/capture/intern"
 	"math/bits"
 	"slices"
 )
@@ -33,7 +34,7 @@ type addrRange struct{ low, high uint64 }
 type pageSet struct {
 	near    [64]region // the region added last with some bits of its number
 	regions []region
-	index   table[uint64] // number of a region -> index
+	index   intern.Table[uint64] // number of a region -> index
 	masks   []*regionMasks
 	crowd   regionMasks // of all regions, once they are more than maxMasked
 	wide    []addrRange
@@ -62,7 +63,7 @@ func (p *pageSet) reset() {
 	for i := range p.near {
 		p.near[i].n = 1<<64 - 1 // of no region
 	}
-	p.index.reset()
+	p.index.Reset()
 	p.regions, p.wide, p.pages = p.regions[:0], p.wide[:0], p.pages[:0]
 }
 
@@ -147,7 +148,7 @@ func (p *pageSet) addPages(a, end uint64) {
 
 // find makes near the region with a number, which may be new.
 func (p *pageSet) find(n uint64, near *region) {
-	i, found := p.index.at(n, int32(len(p.regions)))
+	i, found := p.index.At(n, int32(len(p.regions)))
 	if !found {
 		p.regions = append(p.regions, region{n, p.newMasks()})
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hdb/capture"
+	"hdb/capture/intern"
 	"hdb/internal/addr"
 )
 
@@ -51,7 +52,7 @@ type Writer struct {
 func NewWriter(w io.Writer, info capture.Info) (*Writer, error) {
 	c := &Writer{columns: make(chan *eventColumns, maxQueued)}
 	c.out.w, c.out.queue.failed = w, c.out.fail
-	c.stackWriter = stackWriter{out: &c.out, interned: newStackTable(), pending: newStackEncoder(1)}
+	c.stackWriter = stackWriter{out: &c.out, interned: intern.NewStacks(), pending: newStackEncoder(1)}
 	c.tableWriter = tableWriter{out: &c.out, functions: map[string]uint16{}}
 	c.builder, c.encoder.following = newCheckpointBuilder(), true
 	info.Totals = capture.Totals{}
@@ -279,7 +280,7 @@ func (c *Writer) Embed(sym capture.Embedder) error {
 	if err := c.Flush(); err != nil { // the events before their names: a cut costs less
 		return err
 	}
-	c.embed(embedding{sym: sym, modules: c.modules}, c.interned.codes())
+	c.embed(embedding{sym: sym, modules: c.modules}, c.interned.Codes())
 	c.out.queue.wait()
 	return c.Err()
 }
@@ -287,7 +288,7 @@ func (c *Writer) Embed(sym capture.Embedder) error {
 // EmbedFrom writes, as Embed does, the symbols and source lines that another recording
 // keeps of these stacks.
 func (c *Writer) EmbedFrom(src capture.Source) {
-	c.embed(embedding{src: src, modules: c.modules}, c.interned.codes())
+	c.embed(embedding{src: src, modules: c.modules}, c.interned.Codes())
 }
 
 // Close flushes and writes the index, which makes the capture complete. It does

@@ -1,4 +1,6 @@
-package file
+// Package intern gives stacks their IDs: equal stacks have one, and frames that stacks share are kept
+// once. It has the hash tables that number what a chunk of events refers to, too.
+package intern
 
 import (
 	"iter"
@@ -11,31 +13,31 @@ import (
 
 // Flags of a frame, part of the wire format.
 const (
-	frameIsPC  = 1 << 0 // a PC, not a return address
-	frameGuess = 1 << 1 // guessed by the unwinder
+	FrameIsPC  = 1 << 0 // a PC, not a return address
+	FrameGuess = 1 << 1 // guessed by the unwinder
 
-	frameFlags = frameIsPC | frameGuess
+	FrameFlags = FrameIsPC | FrameGuess
 )
 
-// frameFlagsOf are the flags of frame i.
-func frameFlagsOf(s *capture.Stack, i int) uint8 {
+// FrameFlagsOf are the flags of frame i.
+func FrameFlagsOf(s *capture.Stack, i int) uint8 {
 	var f uint8
 	if s.IsPC(i) {
-		f |= frameIsPC
+		f |= FrameIsPC
 	}
 	if s.Guessed(i) {
-		f |= frameGuess
+		f |= FrameGuess
 	}
 	return f
 }
 
-// unflagged reports whether no frame has flags.
-func unflagged(s *capture.Stack) bool { return !s.FirstIsPC && s.Interrupted == nil && s.Guess == nil }
+// Unflagged reports whether no frame has flags.
+func Unflagged(s *capture.Stack) bool { return !s.FirstIsPC && s.Interrupted == nil && s.Guess == nil }
 
-// setFrameFlags is the inverse of frameFlagsOf. The slices stay nil when no frame
+// SetFrameFlags is the inverse of frameFlagsOf. The slices stay nil when no frame
 // needs them, which is nearly always.
-func setFrameFlags(s *capture.Stack, i int, f uint8) {
-	if f&frameIsPC != 0 {
+func SetFrameFlags(s *capture.Stack, i int, f uint8) {
+	if f&FrameIsPC != 0 {
 		if i == 0 {
 			s.FirstIsPC = true
 		} else {
@@ -45,7 +47,7 @@ func setFrameFlags(s *capture.Stack, i int, f uint8) {
 			s.Interrupted[i] = true
 		}
 	}
-	if f&frameGuess != 0 {
+	if f&FrameGuess != 0 {
 		if s.Guess == nil {
 			s.Guess = make([]bool, len(s.PCs))
 		}
@@ -76,15 +78,15 @@ type stackEntry struct {
 	node, reason uint32
 }
 
-// A stackTable interns stacks. Stacks of one program share most of their outer
+// Stacks interns stacks. Stacks of one program share most of their outer
 // frames, so it keeps a tree of frames: about 40 bytes for each frame that the
 // stacks before did not have. Where modules came to the same addresses, one after the
-// other, a frame is one of a module: see occupy.
-type stackTable struct {
+// other, a frame is one of a module: see Occupy. It is not safe for concurrent use.
+type Stacks struct {
 	blocks    []*[nodesPerBlock]stackNode // of nodes
 	nodes     int                         // how many there are; number 0 is the root, above the outermost frames
 	children  []uint64                    // hash table of nodes: lower half of the hash, and index; 0 is empty
-	stacks    []stackEntry                // by StackID-1
+	entries   []stackEntry                // by StackID-1
 	cut       map[stackEntry]uint32       // stacks that are not whole
 	reasons   []string                    // reasons[0] is ""
 	occupants []occupant                  // the last one first
@@ -104,8 +106,9 @@ type pathFrame struct {
 	flags uint8
 }
 
-func newStackTable() *stackTable {
-	return &stackTable{
+// NewStacks is without stacks.
+func NewStacks() *Stacks {
+	return &Stacks{
 		blocks:   []*[nodesPerBlock]stackNode{new([nodesPerBlock]stackNode)},
 		nodes:    1,
 		children: make([]uint64, 64),
@@ -115,10 +118,10 @@ func newStackTable() *stackTable {
 }
 
 // node is the node with index i.
-func (t *stackTable) node(i uint32) *stackNode { return &t.blocks[i/nodesPerBlock][i%nodesPerBlock] }
+func (t *Stacks) node(i uint32) *stackNode { return &t.blocks[i/nodesPerBlock][i%nodesPerBlock] }
 
-// intern is the ID of s, and whether it is new.
-func (t *stackTable) intern(s capture.Stack) (id capture.StackID, added bool) {
+// Intern is the ID of s, and whether it is new.
+func (t *Stacks) Intern(s capture.Stack) (id capture.StackID, added bool) {
 	entry := t.entry(s)
 	if id = t.id(entry); id != 0 {
 		return id, false
@@ -126,10 +129,21 @@ func (t *stackTable) intern(s capture.Stack) (id capture.StackID, added bool) {
 	return t.add(entry), true
 }
 
-// add gives the stack a new ID, under which it is found from here on.
-func (t *stackTable) add(entry stackEntry) capture.StackID {
-	t.stacks = append(t.stacks, entry)
-	id := capture.StackID(len(t.stacks))
+// Add gives s a new ID, under which it is found from here on, whether or not there is an equal one.
+func (t *Stacks) Add(s capture.Stack) capture.StackID { return t.add(t.entry(s)) }
+
+// Len is the number of IDs.
+func (t *Stacks) Len() int { return len(t.entries) }
+
+// Frames is how many frames are kept in memory.
+func (t *Stacks) Frames() int { return t.nodes }
+
+// Reasons is how many different reasons there are for missing frames.
+func (t *Stacks) Reasons() int { return len(t.reasons) }
+
+func (t *Stacks) add(entry stackEntry) capture.StackID {
+	t.entries = append(t.entries, entry)
+	id := capture.StackID(len(t.entries))
 	if entry.reason == 0 {
 		t.node(entry.node).whole = id
 	} else {
@@ -138,17 +152,17 @@ func (t *stackTable) add(entry stackEntry) capture.StackID {
 	return id
 }
 
-// occupy has the addresses [low, high) belong to another module from here on: stacks that
+// Occupy has the addresses [low, high) belong to another module from here on: stacks that
 // lead through it are others than those with the same addresses before, but those that lead
 // through the same one, which has the same number.
-func (t *stackTable) occupy(low, high addr.Run, module uint32) {
+func (t *Stacks) Occupy(low, high addr.Run, module uint32) {
 	t.occupants = slices.DeleteFunc(slices.Clone(t.occupants), func(o occupant) bool { return low <= o.low && o.high <= high })
 	t.occupants, t.path = slices.Insert(t.occupants, 0, occupant{low, high, module}), nil
 }
 
 // moduleAt is the number of the module that has an address, of those that took the place of
 // others; a return address may be behind the end. 0 is any other.
-func (t *stackTable) moduleAt(pc addr.Run) uint32 {
+func (t *Stacks) moduleAt(pc addr.Run) uint32 {
 	for i := range t.occupants {
 		if o := &t.occupants[i]; o.low <= pc && pc <= o.high {
 			return o.module
@@ -157,27 +171,27 @@ func (t *stackTable) moduleAt(pc addr.Run) uint32 {
 	return 0
 }
 
-// clone is a copy.
-func (t *stackTable) clone() *stackTable {
+// Clone is a copy.
+func (t *Stacks) Clone() *Stacks {
 	c := *t
 	c.blocks = slices.Clone(t.blocks)
 	for i, b := range t.blocks {
 		block := *b
 		c.blocks[i] = &block
 	}
-	c.children, c.stacks, c.cut = slices.Clone(t.children), slices.Clone(t.stacks), maps.Clone(t.cut)
+	c.children, c.entries, c.cut = slices.Clone(t.children), slices.Clone(t.entries), maps.Clone(t.cut)
 	c.reasons, c.path = slices.Clone(t.reasons), nil
 	return &c
 }
 
 // entry is a stack with its frames in the tree. Frames that it shares with the stack before,
 // most often all but a few, are not looked for.
-func (t *stackTable) entry(s capture.Stack) stackEntry {
+func (t *Stacks) entry(s capture.Stack) stackEntry {
 	entry := stackEntry{reason: t.reason(s.Truncated)}
-	last, plain, shared := len(s.PCs)-1, unflagged(&s), 0
+	last, plain, shared := len(s.PCs)-1, Unflagged(&s), 0
 	for i := range min(len(t.path), len(s.PCs)) {
 		f := &t.path[i]
-		if f.pc != s.PCs[last-i] || f.flags != 0 && plain || !plain && f.flags != frameFlagsOf(&s, last-i) {
+		if f.pc != s.PCs[last-i] || f.flags != 0 && plain || !plain && f.flags != FrameFlagsOf(&s, last-i) {
 			break
 		}
 		entry.node = f.node
@@ -187,7 +201,7 @@ func (t *stackTable) entry(s capture.Stack) stackEntry {
 	for i := last - shared; i >= 0; i-- {
 		f := pathFrame{pc: s.PCs[i]}
 		if !plain {
-			f.flags = frameFlagsOf(&s, i)
+			f.flags = FrameFlagsOf(&s, i)
 		}
 		f.node = t.child(&stackNode{pc: f.pc, parent: entry.node, module: t.moduleAt(f.pc), flags: f.flags})
 		entry.node = f.node
@@ -197,7 +211,7 @@ func (t *stackTable) entry(s capture.Stack) stackEntry {
 }
 
 // id is the ID of a stack, 0 if it has none yet.
-func (t *stackTable) id(entry stackEntry) capture.StackID {
+func (t *Stacks) id(entry stackEntry) capture.StackID {
 	if entry.reason == 0 {
 		return t.node(entry.node).whole
 	}
@@ -205,7 +219,7 @@ func (t *stackTable) id(entry stackEntry) capture.StackID {
 }
 
 // reason is the index of text. There are a handful of reasons.
-func (t *stackTable) reason(text string) uint32 {
+func (t *Stacks) reason(text string) uint32 {
 	for i, r := range t.reasons {
 		if r == text {
 			return uint32(i)
@@ -216,7 +230,7 @@ func (t *stackTable) reason(text string) uint32 {
 }
 
 // child is the index of the node for the same frame as n, which is added if it is new.
-func (t *stackTable) child(n *stackNode) uint32 {
+func (t *Stacks) child(n *stackNode) uint32 {
 	if 4*t.nodes > 3*len(t.children) {
 		t.grow()
 	}
@@ -234,12 +248,12 @@ func (t *stackTable) child(n *stackNode) uint32 {
 }
 
 func (n *stackNode) hash() uint64 {
-	return mix(uint64(n.pc) + uint64(n.parent)*0x9e3779b97f4a7c15 + uint64(n.flags) + uint64(n.module)<<8)
+	return Mix(uint64(n.pc) + uint64(n.parent)*0x9e3779b97f4a7c15 + uint64(n.flags) + uint64(n.module)<<8)
 }
 
 // slot is where the hash table has n, or the empty place where it belongs. It looks
 // at no other node, but for one in billions.
-func (t *stackTable) slot(hash uint64, n *stackNode) uint64 {
+func (t *Stacks) slot(hash uint64, n *stackNode) uint64 {
 	mask := uint64(len(t.children) - 1)
 	for slot := hash >> 32 & mask; ; slot = (slot + 1) & mask {
 		if c := t.children[slot]; c == 0 || uint32(c>>32) == uint32(hash) && t.node(uint32(c)).same(n) {
@@ -248,7 +262,7 @@ func (t *stackTable) slot(hash uint64, n *stackNode) uint64 {
 	}
 }
 
-func (t *stackTable) grow() {
+func (t *Stacks) grow() {
 	t.children = make([]uint64, 2*len(t.children))
 	const page = 4096 / 8
 	for i := 0; i < len(t.children); i += page {
@@ -265,27 +279,27 @@ func (t *stackTable) grow() {
 	}
 }
 
-// codes yields each code address of the stacks once, and whether it is a return
+// Codes yields each code address of the stacks once, and whether it is a return
 // address.
-func (t *stackTable) codes() iter.Seq2[addr.Run, bool] {
+func (t *Stacks) Codes() iter.Seq2[addr.Run, bool] {
 	return func(yield func(addr.Run, bool) bool) {
-		var seen [frameIsPC + 1]table[uint64] // by that flag
+		var seen [FrameIsPC + 1]Table[uint64] // by that flag
 		for i := range seen {
-			seen[i].reset()
+			seen[i].Reset()
 		}
 		for i := 1; i < t.nodes; i++ {
 			n := t.node(uint32(i))
-			isPC := n.flags & frameIsPC
-			if _, again := seen[isPC].at(uint64(n.pc), 0); !again && !yield(n.pc, isPC == 0) {
+			isPC := n.flags & FrameIsPC
+			if _, again := seen[isPC].At(uint64(n.pc), 0); !again && !yield(n.pc, isPC == 0) {
 				return
 			}
 		}
 	}
 }
 
-// stack is the stack that was interned as id, which must exist.
-func (t *stackTable) stack(id capture.StackID) capture.Stack {
-	entry := t.stacks[id-1]
+// Stack is the stack that was interned as id, which must exist.
+func (t *Stacks) Stack(id capture.StackID) capture.Stack {
+	entry := t.entries[id-1]
 	depth := 0
 	for n := entry.node; n != 0; n = t.node(n).parent {
 		depth++
@@ -297,14 +311,14 @@ func (t *stackTable) stack(id capture.StackID) capture.Stack {
 	for i, n := 0, entry.node; n != 0; i++ {
 		f := t.node(n)
 		s.PCs[i] = f.pc
-		setFrameFlags(&s, i, f.flags)
+		SetFrameFlags(&s, i, f.flags)
 		n = f.parent
 	}
 	return s
 }
 
-// mix spreads the bits of x over the result; its upper half is the better one.
-func mix(x uint64) uint64 {
+// Mix spreads the bits of x over the result; its upper half is the better one.
+func Mix(x uint64) uint64 {
 	x ^= x >> 29
 	x *= 0xbf58476d1ce4e5b9
 	return x ^ x>>32
