@@ -58,12 +58,13 @@ func wants(st *breakpoints.Stop, fn breakpoints.Function) filter.Verdict {
 }
 
 // named reports whether a pattern names the function. An allocating function may have others do its
-// work, whose names are its own then: a stop at malloc sees the malloc of operator new.
+// work, whose names are its own then: a stop at malloc sees the malloc that operator new calls, or
+// realloc(NULL).
 func named(fn breakpoints.Function, pattern string) filter.Verdict {
 	switch {
 	case fn.Is(pattern):
 		return filter.Yes
-	case fn.Kind == capture.Alloc && fn.Group != breakpoints.GroupVM:
+	case (fn.Kind == capture.Alloc || fn.Kind == capture.Realloc) && fn.Group != breakpoints.GroupVM:
 		return filter.Unknown
 	}
 	return filter.No

@@ -282,6 +282,9 @@ func TestWants(t *testing.T) {
 			t.Errorf("%s: %v, want %v", spec, got, want)
 		}
 	}
+	if got := wants(stopsAt(t, "malloc").Stops[0], catalogued(t, "realloc")); got != filter.Unknown {
+		t.Errorf("malloc in realloc: %v", got)
+	}
 	if got := wants(stopsAt(t, "mmap").Stops[0], catalogued(t, "mmap")); got != filter.Yes {
 		t.Errorf("mmap: %v", got)
 	}

@@ -76,6 +76,27 @@ func TestConditionsSaved(t *testing.T) {
 	}
 }
 
+// TestInnerFunctions: a stop at malloc is hit where the C library's realloc or operator new calls malloc,
+// in both planes, whether or not another stop has hdb look at these calls.
+func TestInnerFunctions(t *testing.T) {
+	j := program(t, "innermalloc", nil)
+	for _, p := range planes {
+		for _, other := range []string{"", "break realloc if size > 1", "break alloc if size > 1000000000"} {
+			script := append(p.settings(), "break malloc if size >= 100 && size < 500", "ignore 1 100")
+			if other != "" {
+				script = append(script, other, "ignore 2 1000")
+			}
+			said, err := hdb(t, j, append(script, "run", "info breakpoints"), "--args", j.Path)
+			if err != nil {
+				t.Fatalf("%s plane: %v\n%s", p, err, said)
+			}
+			if !strings.Contains(said, "hit 9 times") {
+				t.Errorf("%s plane with %q: not hit 9 times:\n%s", p, other, said)
+			}
+		}
+	}
+}
+
 // TestFreedSizes: stops at frees that ask for the size of the block hit as often in both
 // planes, those that are set while blocks are live, too.
 func TestFreedSizes(t *testing.T) {
