@@ -7,7 +7,9 @@ import (
 	"io"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"hdb/internal/lazyregexp"
@@ -254,6 +256,13 @@ func (s *Suppressor) frame(f *Frame) int {
 
 // RuntimeModule reports whether a file is of the C or C++ runtime.
 func RuntimeModule(name string) bool { return runtimeModules().MatchString(path.Base(name)) }
+
+// RuntimeFunction reports whether RuntimeSuppressions name a function.
+func RuntimeFunction(name string) bool {
+	return slices.ContainsFunc(runtimeOwnedOnce().all, func(s suppression) bool { return s.expr != nil && s.expr.MatchString(name) })
+}
+
+var runtimeOwnedOnce = sync.OnceValue(RuntimeSuppressions)
 
 // RuntimeOwned tells the stacks whose blocks language runtimes keep for themselves.
 func (p *Profile) RuntimeOwned() func(*Stack) bool {

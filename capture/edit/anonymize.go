@@ -18,9 +18,11 @@ import (
 type Anonymity struct {
 	// KeepFunctions keeps the names of functions.
 	KeepFunctions bool
-	// Known tells names of functions that tell nothing of the program, as malloc;
-	// nil knows none.
-	Known func(string) bool
+	// Function and File are what has to come before a made-up name so that reports decide the same by
+	// it: all of a name that says nothing of the program, as malloc, "" for the program's own. Of a
+	// module for which Module is true, all functions keep their names. nil: none.
+	Function, File func(name string) string
+	Module         func(path string) bool
 }
 
 // Anonymize writes the capture with made-up names for the program, its arguments,
@@ -70,7 +72,15 @@ func newMask(f *file.File, a Anonymity) *mask {
 	return m
 }
 
-// name is what represents a name of the kind: the kind and a number from 1.
+// public is what has to come before a made-up name, by f.
+func public(f func(string) string, name string) string {
+	if f == nil {
+		return ""
+	}
+	return f(name)
+}
+
+// name replaces a name of the kind: by the kind and a number from 1.
 func (m *mask) name(kind, name string) string {
 	if name == "" {
 		return ""
@@ -87,12 +97,22 @@ func (m *mask) name(kind, name string) string {
 // endings of files that tell no more than their language.
 var endings = []string{".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".rs", ".go", ".py", ".s", ".S", ".so"}
 
-// file represents a path; what its ending says stays.
+// file replaces a path, and keeps its ending.
 func (m *mask) file(kind, name string) string {
 	if name == "" {
 		return ""
 	}
-	made := "/" + m.name(kind, name)
+	keep := public(m.a.File, name)
+	switch keep {
+	case name:
+		return name
+	case "":
+		keep = "/"
+	}
+	if path.Base(keep) == path.Base(name) { // the file of a runtime, wherever it is
+		return keep
+	}
+	made := keep + m.name(kind, name)
 	ending := path.Ext(name)
 	if strings.Contains(path.Base(name), ".so.") {
 		ending = ".so"
@@ -104,10 +124,11 @@ func (m *mask) file(kind, name string) string {
 }
 
 func (m *mask) function(name string) string {
-	if m.a.KeepFunctions || m.a.Known != nil && m.a.Known(name) {
+	keep := public(m.a.Function, name)
+	if m.a.KeepFunctions || keep == name {
 		return name
 	}
-	return m.name("function", name)
+	return keep + m.name("function", name)
 }
 
 // ownWords are those with which hdb says why a stack is cut off, without naming anything.
@@ -118,7 +139,7 @@ before began dropped enough ended events it large older only paused program run 
 closed cut end file least may missing off or these
 and been blocks freed have high live peak stopped while`
 
-// cut represents the reason why a stack is cut off that has a word, which may be the name of a
+// cut replaces the reason why a stack is cut off that has a word, which may be the name of a
 // file, besides hdb's own and numbers.
 func (m *mask) cut(text string) string {
 	own := strings.Fields(ownWords)
@@ -193,14 +214,25 @@ func (m *mask) Stack(id capture.StackID) capture.Stack {
 func (m *mask) Symbol(pc addr.Run, isReturn bool, seq uint64) ([]capture.Frame, bool) {
 	chain, ok := m.File.Symbol(pc, isReturn, seq)
 	chain = slices.Clone(chain)
+	runtime := m.inRuntime(pc, seq)
 	for i := range chain {
 		f := &chain[i]
-		f.Function, f.File = m.function(f.Function), m.file("file", f.File)
-		if !m.a.KeepFunctions {
-			f.Linkage = ""
+		f.File = m.file("file", f.File)
+		if !runtime {
+			f.Function = m.function(f.Function)
+			if !m.a.KeepFunctions {
+				f.Linkage = ""
+			}
 		}
 	}
 	return chain, ok
+}
+
+// inRuntime reports whether the code is in a module of which functions keep their names.
+func (m *mask) inRuntime(pc addr.Run, seq uint64) bool {
+	return m.a.Module != nil && slices.ContainsFunc(m.File.Modules(), func(mod capture.Module) bool {
+		return mod.Holds(pc, seq) && m.a.Module(mod.Path)
+	})
 }
 
 // GoType is the type under a made-up name, as functions have.

@@ -87,7 +87,12 @@ func TestTypesOfNewCaptures(t *testing.T) {
 			return err
 		}, nil},
 		"anonymize": {func(w io.Writer, f *file.File) error {
-			_, err := Anonymize(w, f, Anonymity{Known: capture.OfGo})
+			_, err := Anonymize(w, f, Anonymity{Function: func(name string) string {
+				if capture.OfGo(name) {
+					return name
+				}
+				return ""
+			}})
 			return err
 		}, masked},
 	} {

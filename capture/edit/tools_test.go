@@ -464,8 +464,13 @@ func TestAnonymize(t *testing.T) {
 	f := readBack(t, b)
 	for _, keep := range []bool{false, true} {
 		var out bytes.Buffer
-		known := func(s string) bool { return s == "malloc" || s == "free" }
-		if _, err := Anonymize(&out, f, Anonymity{KeepFunctions: keep, Known: known}); err != nil {
+		known := func(s string) string {
+			if s == "malloc" || s == "free" {
+				return s
+			}
+			return ""
+		}
+		if _, err := Anonymize(&out, f, Anonymity{KeepFunctions: keep, Function: known}); err != nil {
 			t.Fatal(err)
 		}
 		g := readBack(t, out.Bytes())

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"hdb/breakpoints"
 	"hdb/capture/edit"
 	"hdb/capture/file"
 	"hdb/console/allocs"
@@ -29,7 +28,8 @@ are new files.
 usage:
   hdb capture info [--json] CAPTURE      what it has, and what its bytes are
   hdb capture info --log [--json] CAPTURE
-                                         what was typed and printed while it was made  hdb capture check CAPTURE...           read all of it; report what is damaged or wrong, and
+                                         what was typed and printed while it was made
+  hdb capture check CAPTURE...           read all of it; report what is damaged or wrong, and
                                          for a file that was not closed, up to which event
                                          it is complete
   hdb capture repair CAPTURE -o OUT      write a valid capture with everything that can be read
@@ -44,7 +44,8 @@ usage:
                                          threads, files and functions, and remove
                                          sources and the console's log
 
-  -o FILE                                the new capture   -f, --force  replace FILE
+  -o FILE                                the new capture
+  -f, --force                            replace FILE
 
 trim: both moments are in the result; events keep their numbers and times. As after an
 attach, blocks allocated before are unknown in it: their frees are there, but end no
@@ -57,7 +58,8 @@ show. To keep the processes distinct, the second has 0x0100000000000000 added to
 addresses, the third twice that, and so on; the names of threads end with the process
 ID. Blocks that an exec ended are freed by calls of "execve".
 
-anonymize: names of allocator functions, such as malloc, stay. Line numbers, sizes,
+anonymize: names of allocators and of runtimes, such as malloc, stay, so that
+reports give the same numbers. Line numbers, sizes,
 addresses, times, thread and process IDs and the date stay. The same capture always
 gets the same made-up names.
 
@@ -228,11 +230,7 @@ func (o *captureOptions) tool(files []*file.File, errw io.Writer) (func(io.Write
 	case "merge":
 		return func(w io.Writer) (edit.Copied, error) { return edit.Merge(w, files) }, nil
 	case "anonymize":
-		known := map[string]bool{}
-		for _, fn := range breakpoints.Catalogue() {
-			known[fn.Name], known[fn.Symbol] = true, true
-		}
-		a := edit.Anonymity{KeepFunctions: o.keepFunctions, Known: func(name string) bool { return known[name] }}
+		a := edit.Anonymity{KeepFunctions: o.keepFunctions, Function: query.PublicFunction, File: query.PublicFile, Module: query.PublicModule}
 		return func(w io.Writer) (edit.Copied, error) { return edit.Anonymize(w, files[0], a) }, nil
 	}
 	return func(w io.Writer) (edit.Copied, error) { return edit.Repair(w, files[0]) }, nil

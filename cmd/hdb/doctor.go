@@ -40,7 +40,8 @@ flags:
                                files; --no-debuginfod, the default, does not
   --machine                    after the modules, all facts about the machine
 
-environment:  HDB_WITHOUT                  features that hdb must not use, as if the machine did not
+environment:
+  HDB_WITHOUT                  features that hdb must not use, as if the machine did not
                                have them, commas between them: fsgsbase, debugregs, xsave, tsc,
                                pagemapscan, hugepages, unfiltered, userns, perf
 

@@ -21,13 +21,15 @@ Writes a capture's totals, or all its events, in the format of another tool.
 
 formats:
 %s
-flags:  -o FILE            the result; - is standard output. By default it is written next to
+flags:
+  -o FILE            the result; - is standard output. By default it is written next to
                      the capture, with the format's extension; a text format goes to
                      standard output if that is not a terminal
   --measure MEASURE  live (bytes not freed, the default), peak, bytes, count, temporary
                      or blocks: the only number if a format has one number for each
                      stack, the first if it has several
-  --lines            collapsed writes "func (file:line)" for a frame, not only its function  --threads          a stack counts separately for each thread that allocated there: a
+  --lines            collapsed writes "func (file:line)" for a frame, not only its function
+  --threads          a stack counts separately for each thread that allocated there: a
                      label in pprof, the outermost frame in other formats
   --thread NAME|TID  only what the threads of this name or TID allocated
   --from MOMENT      only blocks that were allocated after a moment: a mark, #4711, 30%%,

@@ -19,13 +19,15 @@ Writes an HTML page with a flame graph of a capture, for any browser, without a 
 It has zoom, search, callers below callees, all measures, and what grew between two
 moments.
 
-flags:  -o FILE            the page; - is standard output. By default it is written next to
+flags:
+  -o FILE            the page; - is standard output. By default it is written next to
                      the capture
   --measure MEASURE  the measure drawn first: live (bytes not freed, the default; peak if
                      less than a hundredth of the peak is left at the end), peak, bytes,
                      count, temporary or blocks
   --threads          the page can show each thread by itself
-  --thread NAME|TID  only what the threads of this name or TID allocated  --from MOMENT      only blocks allocated after this moment: a mark, #4711, 30%, 1.5s,
+  --thread NAME|TID  only what the threads of this name or TID allocated
+  --from MOMENT      only blocks allocated after this moment: a mark, #4711, 30%, 1.5s,
   --to MOMENT        peak, start; and up to this one
   -f, --force        replace FILE
 
@@ -38,11 +40,13 @@ Prints the functions of a capture with what they allocated: own is what they req
 themselves, directly or through allocators and wrappers; total adds their callees.
 
 flags:
-  -o FILE.html       write a page with a table to sort and search  -n N               at most N functions as text, by default 40; 0 is all
+  -o FILE.html       write a page with a table to sort and search
+  -n N               at most N functions as text, by default 40; 0 is all
   --measure MEASURE  the order of the functions: live (bytes not freed, the default; peak
                      if less than a hundredth of the peak is left at the end), peak,
                      bytes, count, temporary or blocks
-  --thread NAME|TID  only what the threads of this name or TID allocated  --from MOMENT      only blocks allocated after this moment: a mark, #4711, 30%, 1.5s,
+  --thread NAME|TID  only what the threads of this name or TID allocated
+  --from MOMENT      only blocks allocated after this moment: a mark, #4711, 30%, 1.5s,
   --to MOMENT        peak, start; and up to this one
   -f, --force        replace FILE
 

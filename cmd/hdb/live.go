@@ -23,7 +23,8 @@ usage:
   hdb live [flags] PROG [ARGS...]
   hdb live [flags] -p PID
 
-flags, with one dash or two:  -o FILE, --output FILE   write PROG's standard output and error to FILE; by default
+flags, with one dash or two:
+  -o FILE, --output FILE   write PROG's standard output and error to FILE; by default
                            they are discarded, because hdb needs the screen
   -i FILE, --input FILE    PROG's standard input; by default empty
   -nx                      read no configuration and no project file

@@ -32,8 +32,10 @@ usage:
   hdb [flags] PROG [ARGS...]       console, program loaded and not yet started
   hdb [flags] attach PID           console on a running process
   hdb [flags] core [PROG] CORE     console on a core file, which has a dead process
-  hdb [flags] CAPTURE              console on a saved session, as hdb open CAPTURE  hdb COMMAND [ARGS...] CAPTURE    run one console command on a capture:
-                                   hdb top run.hdb, hdb leaks 5 run.hdb, hdb allocs run.hdb  hdb leaks [ARGS...] -- PROG [ARGS...]   show what a program has lost when it exits
+  hdb [flags] CAPTURE              console on a saved session, as hdb open CAPTURE
+  hdb COMMAND [ARGS...] CAPTURE    run one console command on a capture:
+                                   hdb top run.hdb, hdb leaks 5 run.hdb, hdb allocs run.hdb
+  hdb leaks [ARGS...] -- PROG [ARGS...]   show what a program has lost when it exits
   hdb record [-o FILE] PROG [ARGS...]
   hdb record [-o FILE] -p PID      record without a console: see hdb record --help
   hdb live PROG [ARGS...]          a screen of what a program allocates while it runs,
@@ -65,8 +67,10 @@ flags, with one dash or two:
   -ex CMD     run CMD; -x and -ex may be repeated, run in order, and continue after an error
   -batch      no prompt, no questions, no colour; exit after the commands
   -nx         read no configuration and no project file
-  -q          no greeting                     --json    one JSON object per result
-  -p PID      attach                          --args    the rest is PROG [ARGS...]
+  -q          no greeting
+  --json      one JSON object per result
+  -p PID      attach
+  --args      the rest is PROG [ARGS...]
   -cd DIR     working directory of PROG       -tty DEV  terminal of PROG
   --echo      print each command of standard input before its output
   --return-child-result                       exit with PROG's own status

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -142,5 +143,11 @@ func TestHelp(t *testing.T) {
 		if code := run([]string{"help", verb}, os.Stdin, &out, &errw); code != 0 || !strings.Contains(out.String(), "usage:") || !strings.Contains(out.String(), verb) {
 			t.Errorf("hdb help %s: exit %d: %s%s", verb, code, &errw, &out)
 		}
+		for _, line := range joinedLines.FindAllString(out.String(), -1) {
+			t.Errorf("hdb help %s: two lines in one: %s", verb, line)
+		}
 	}
 }
+
+// joinedLines matches a line of a usage behind whose text another flag or form begins.
+var joinedLines = regexp.MustCompile(`(?m)^.*[a-z>.:)]  +(--?[a-z-]{2,}  |-[a-z] [A-Z]|hdb [A-Za-z]).*$`)

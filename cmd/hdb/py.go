@@ -23,7 +23,8 @@ is stopped while its frames are read, for a few milliseconds, and then runs on
 unchanged. Write a file whose name is a number as ./4711.
 
 flags:
-  --locals   the variables of each function, too  --native   the native frames, too, with the interpreter's replaced by the Python
+  --locals   the variables of each function, too
+  --native   the native frames, too, with the interpreter's replaced by the Python
              functions; the process is then stopped until they are found
   --json     one JSON object
 

@@ -46,7 +46,8 @@ flags, with one dash or two:
   -f, --force     replace FILE
   --alloc SPEC    also record calls of a function of PROG's own, as with the console's
                   alloc add: 'Pool::get size=ARG2 ptr=RET'; may be repeated
-  --filter COND   record only events that match, and the ends of their blocks  --duration D    record for this time (10s, 5m), then let the program run on; hdb waits
+  --filter COND   record only events that match, and the ends of their blocks
+  --duration D    record for this time (10s, 5m), then let the program run on; hdb waits
                   for the end of a program that it started
   --max-depth N   largest number of frames in a stack, by default 2048; at most 4095
                   for the probe, hdb's code inside the process

@@ -9,7 +9,8 @@ import (
 const symbolizeUsage = `hdb symbolize prints the file and line of each address, like addr2line, and with -f its
 function; with -f -i -C also inlined calls, with the names in the source.
 
-usage:  hdb symbolize -e FILE [flags] [ADDR...]      addresses in the file
+usage:
+  hdb symbolize -e FILE [flags] [ADDR...]      addresses in the file
   hdb symbolize --pid PID [flags] [ADDR...]    addresses in the process
   hdb symbolize --core CORE [flags] [ADDR...]  addresses in the process of a core file
   hdb symbolize [flags] < LIST                 lines "FILE ADDR", each with its own file
@@ -27,7 +28,8 @@ flags, of addr2line:
   -a, --addresses      the address before the answer    -p, --pretty-print  one line each
   -j, --section NAME   addresses count from the beginning of the section
   -b, -r, -R           accepted, without effect
-flags of its own:  --pid PID            the modules of a process, by its memory map
+flags of its own:
+  --pid PID            the modules of a process, by its memory map
   --core CORE          the modules of a process that died, by its core file
   --find               the arguments are functions, or lines FILE:LINE, not addresses; the
                        answer is each place where one begins, inlined ones too

@@ -46,7 +46,8 @@ const (
   --depth N          levels of rows at most
   --min SHARE        the smallest share of the total that has its own row, by default 1%
   --inverted         from the functions that allocate to their callers
-  --full             with the allocator's functions, wrappers, the library's and                     the callers of main
+  --full             with the allocator's functions, wrappers, the library's and
+                     the callers of main
 `
 	partFlags = `  --from MOMENT      only blocks allocated after this moment: a mark, #4711, 30%, 1.5s,
   --to MOMENT        peak, start; and up to this one
