@@ -7,8 +7,10 @@ import (
 	"slices"
 	"syscall"
 
+	"hdb/inferior"
 	"hdb/inferior/corefile"
 	"hdb/internal/outfile"
+	"hdb/probe"
 	"hdb/session/stepping"
 	"hdb/unwind"
 )
@@ -31,7 +33,13 @@ func (c *Cores) Write(path string, force bool) (WrittenCore, error) {
 	if path == "" {
 		path = fmt.Sprintf("core.%d", c.target.Proc.PID())
 	}
-	im, err := c.target.Proc.CoreImage(c.sel.Cur.Thread, c.target.OwnsMapping)
+	own, err := c.target.OwnMemory()
+	if err != nil {
+		return WrittenCore{}, err
+	}
+	im, err := c.target.Proc.CoreImage(c.sel.Cur.Thread, func(m inferior.Mapping) bool {
+		return c.target.OwnsMapping(m) || probe.Covers(own, m)
+	})
 	if err != nil {
 		return WrittenCore{}, err
 	}

@@ -155,6 +155,12 @@ func (c *Target) OwnWork() func() {
 	}
 }
 
+// OwnMemory is what hdb has mapped in the process or left in the core for its probe and conditions.
+func (c *Target) OwnMemory() ([]probe.Owned, error) {
+	maps, err := c.Image.Maps()
+	return probe.Own(maps, c.Image), err
+}
+
 // OwnsMapping reports whether a mapping is the probe's.
 func (c *Target) OwnsMapping(m inferior.Mapping) bool { return c.Probe != nil && c.Probe.Owns(m.Low) }
 
