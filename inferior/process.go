@@ -176,12 +176,17 @@ func (p *Process) Continue() (Stop, error) {
 		return Stop{}, err
 	}
 	p.traps.raise()
+	late := false // an interrupt came when the threads had begun to exit
 	for {
 		if err := p.runUntilStop(); err != nil {
 			return Stop{}, err
 		}
 		if err := p.stopThreads(); err != nil {
 			return Stop{}, err
+		}
+		if p.stop != nil && p.stop.Reason == Interrupted && p.target.dying() && !late {
+			late, p.stop = true, nil // the end of the process comes next; another interrupt ends the wait for it
+			continue
 		}
 		if p.stop != nil {
 			p.traps.lower()

@@ -85,6 +85,12 @@ func (tg *target) representative() *Thread {
 	return nil
 }
 
+// dying reports whether no thread will run the program's code again, and the end of the process is
+// still to be reported.
+func (tg *target) dying() bool {
+	return tg.exit == nil && !slices.ContainsFunc(tg.order, func(t *Thread) bool { return t.state != exiting })
+}
+
 func (tg *target) vforking() bool {
 	for _, t := range tg.order {
 		if t.state == vforking {

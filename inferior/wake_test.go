@@ -175,3 +175,27 @@ func BenchmarkWake(b *testing.B) {
 	b.ReportMetric(float64(took[len(took)/2].Nanoseconds()), "ns/median")
 	b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds()), "ns/p99")
 }
+
+// TestInterruptAtExit: an interrupt that comes while the process is ending does not report threads that
+// have exited.
+func TestInterruptAtExit(t *testing.T) {
+	ended := 0
+	for i := range 200 {
+		p, _ := launch(t, "/bin/true")
+		timer := time.AfterFunc(time.Duration(i*10)*time.Microsecond, func() { _ = p.Interrupt() })
+		s, err := p.Continue()
+		timer.Stop()
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case s.Reason == Exited:
+			ended++
+		case s.Reason != Interrupted || s.Thread == nil || s.Thread.state != stopped:
+			t.Errorf("after %d µs: %v, thread %+v", i*10, s.Reason, s.Thread)
+		}
+		if err := p.Kill(); err != nil && !errors.Is(err, ErrEnded) {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d of 200 had ended", ended)
+}

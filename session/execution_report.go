@@ -26,7 +26,9 @@ func (x *Execution) ReportAhead(stop inferior.Stop, verb string, fn *stopped.Fin
 	r := &stopped.Report{Reason: stop.Reason, Verb: verb, Elapsed: x.target.Now()}
 	if stop.Reason == inferior.Exited || stop.Reason == inferior.Gone {
 		r.AddEngine(stop)
+		x.addLastMet(r)
 		x.end(r)
+		x.dropTemporaries(r)
 		return r
 	}
 	x.useArrived()
@@ -62,6 +64,22 @@ func (x *Execution) ReportAhead(stop inferior.Stop, verb string, fn *stopped.Fin
 	x.recorder.logStop(r)
 	x.dropTemporaries(r)
 	return r
+}
+
+// addLastMet adds a condition on state that became true shortly before the process ended, too late to
+// stop it.
+func (x *Execution) addLastMet(r *stopped.Report) {
+	x.planes.states.hit()
+	for _, h := range x.demand.hits {
+		if h.met == nil {
+			continue
+		}
+		x.planes.states.complete(h.met)
+		h.met.Ended = true
+		r.Hits = appendStop(r.Hits, h.stop)
+		r.Add(h.met)
+		return
+	}
 }
 
 // arrived is what the hits of a stop tell, and the thread that it is of.

@@ -234,17 +234,25 @@ func printMet(o *screen.Output, m *stopped.Met) {
 		doubt()
 		return
 	}
+	if m.Ended {
+		o.Printf("%s %d, hit %d: #%d %s\n", m.Stop.Word(), m.Stop.ID, m.Stop.Hits, m.Event.Seq, Called(o)(m.Event))
+	}
 	text := "   " + m.Why
 	if m.Thread != 0 {
 		text += fmt.Sprintf(", by thread %d", m.Thread)
 	}
-	if m.Behind > 0 {
+	switch {
+	case m.Ended:
+		text += fmt.Sprintf("; the program ended %s later, before it could be stopped", units.Count(m.Behind, "event"))
+	case m.Behind > 0:
 		text += fmt.Sprintf("; the program was stopped %s later", units.Count(m.Behind, "event"))
 	}
 	o.Line(screen.Guess(text))
 	doubt()
 	if len(m.Frames) > 0 {
 		PrintFrames(o, UserFrames(m.Frames))
+	}
+	if len(m.Frames) > 0 && !m.Ended {
 		o.Line(screen.Guess("the thread is now at:"))
 	}
 }

@@ -170,6 +170,7 @@ type metView struct {
 	Why    string      `json:"why"`
 	Doubts []string    `json:"warnings,omitempty"`
 	Late   bool        `json:"late,omitempty"`
+	Ended  bool        `json:"ended,omitempty"` // before it could be stopped
 	Behind uint64      `json:"events_behind,omitempty"`
 	Frames []FrameView `json:"frames,omitempty"`
 }
@@ -277,7 +278,7 @@ func (v *ReportView) cause(cause stopped.Cause) {
 	case *stopped.WrongCall:
 		v.Wrong = ViewWrong(x.WrongFree)
 	case *stopped.Met:
-		v.Met = &metView{ViewEvent(x.Event), x.Why, Warnings(x.Doubt), x.Late, x.Behind, ViewFrames(x.Frames)}
+		v.Met = &metView{ViewEvent(x.Event), x.Why, Warnings(x.Doubt), x.Late, x.Ended, x.Behind, ViewFrames(x.Frames)}
 	case *stopped.LeftBlocks:
 		v.Left = viewLeft(x)
 	case *stopped.Signaled:

@@ -29,8 +29,10 @@ type Met struct {
 	Event *recording.Event // that has made it true
 	Why   string           // the numbers behind it
 	Doubt report.Doubt     // why they may not be those of a process that hdb attached to
-	// Late tells that the process went on before it was stopped, for Behind events.
+	// Late tells that the process ran on before it was stopped, for Behind events; Ended that it has
+	// ended before that.
 	Late   bool
+	Ended  bool
 	Behind uint64
 	Thread int           // that made the event, 0 if it is not known
 	Frames []names.Frame // of the event, up to the user's code, if it is recorded

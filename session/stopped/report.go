@@ -222,6 +222,9 @@ func (r *Report) HeadlineOf(call func(*recording.Event) string) string {
 	}
 	var parts []string
 	for _, h := range r.Hits {
+		if CauseOf[*Ended](r) != nil {
+			break // it has ended by itself
+		}
 		part := fmt.Sprintf("%s %d", h.Word(), h.ID)
 		if !r.Uncounted {
 			part += fmt.Sprintf(", hit %d", h.Hits)
