@@ -8,6 +8,7 @@ import (
 
 	"hdb/annotations"
 	"hdb/capture"
+	"hdb/inferior"
 	"hdb/internal/cond"
 	"hdb/internal/modkind"
 )
@@ -159,6 +160,19 @@ func (f Function) MapAux(mode, flags uint64) uint64 {
 
 // atEntry reports whether all there is to know is known at the entry.
 func (f Function) atEntry() bool { return f.Result == NoTest }
+
+// frees reports whether a call ends a block at its entry, and may have others do the work.
+func (f Function) frees() bool { return f.Kind == capture.Free && f.atEntry() && f.Group != GroupGo }
+
+// FreedBlock is the block that a call of the function ends, from the registers at its entry; false if
+// it is not a function that frees at its entry.
+func (f Function) FreedBlock(regs inferior.Registers) (block uint64, ok bool) {
+	if !f.frees() {
+		return 0, false
+	}
+	call := newCall(&site{Site: Site{Function: f}}, 0, regs)
+	return call.Event.Addr, true
+}
 
 // Catalogue lists the allocator functions known by name. Where a module has
 // several of them at one address, the first one listed gives the name.

@@ -127,6 +127,24 @@ func (t *Tracer) Arm(filter func(Function) bool) error {
 	return t.plant(t.modules)
 }
 
+// Entered takes threads that are at the entry of a function whose call was reported before the tracer
+// was armed: of a free, what it calls is its work.
+func (t *Tracer) Entered(at map[*inferior.Thread]addr.Run) {
+	for th, entry := range at {
+		i := slices.IndexFunc(t.sites, func(s *site) bool { return s.Addr == entry && s.Function.frees() })
+		regs, err := th.Regs()
+		if i < 0 || err != nil {
+			continue
+		}
+		call := newCall(t.sites[i], int32(th.TID), regs)
+		if t.stack.look(call.SP, 0) != nil {
+			continue
+		}
+		call.Return = addr.Run(t.stack.word(call.SP))
+		t.shadow(int32(th.TID)).freed = freed{Call: call, sites: []*site{t.sites[i]}}
+	}
+}
+
 // Armed reports whether traps are planted or wanted.
 func (t *Tracer) Armed() bool { return t.filter != nil }
 

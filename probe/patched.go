@@ -248,7 +248,14 @@ func (p *Probe) Reshape(t *inferior.Thread, entered map[*inferior.Thread]addr.Ru
 // place has threads be at the entries of functions without calling them again.
 func (st *siteTable) place(entered map[*inferior.Thread]addr.Run) error {
 	for t, at := range entered {
-		if s := st.byEntry[at]; s == nil || s.patch == nil {
+		s := st.byEntry[at]
+		if s == nil {
+			continue
+		}
+		if err := st.p.slots.entered(t, s); err != nil {
+			return err
+		}
+		if s.patch == nil {
 			continue
 		}
 		if err := t.PlaceAt(at); err != nil {

@@ -3,6 +3,9 @@ package probe
 import (
 	"bytes"
 	"encoding/binary"
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"math"
 	"slices"
 	"sync/atomic"
 	"unsafe"
@@ -102,6 +105,61 @@ func (ss *slots) slotOf(tid uint32) int {
 		}
 	}
 	return -1
+}
+
+// entered has the core know a thread as at the entry of a site's function, whose call was reported:
+// what a free calls is its work. All threads are stopped.
+func (ss *slots) entered(t *inferior.Thread, s *site) error {
+	regs, err := t.Regs()
+	if err != nil {
+		return err
+	}
+	block, frees := s.Function.FreedBlock(regs)
+	if !frees || regs.FsBase == 0 {
+		return nil
+	}
+	back, err := addr.ReadWord(ss.p.proc, regs.SP())
+	if err != nil {
+		return err
+	}
+	slot := ss.claim(regs.FsBase, uint32(t.TID))
+	if slot == nil {
+		return nil // as the core, which takes no notice of a thread without one
+	}
+	put := binary.LittleEndian.PutUint64
+	if binary.LittleEndian.Uint64(slot[slFreed:]) == block && binary.LittleEndian.Uint64(slot[slFreedSP:]) == uint64(regs.SP()) {
+		return nil // the core has seen it
+	}
+	put(slot[slFreedSP:], uint64(regs.SP()))
+	put(slot[slFreedRet:], back)
+	put(slot[slFreedDone:], 1<<s.bit)
+	put(slot[slFreedSite:], uint64(s.desc))
+	put(slot[slFreed:], block)
+	return nil
+}
+
+// claim is the slot of a key as the core finds it (core_nest_amd64.h), taken if the thread has none.
+func (ss *slots) claim(key uint64, tid uint32) []byte {
+	first := uint32(key) * (slotHash & math.MaxUint32) >> (32 - slotBits)
+	var left []byte
+	for n := range uint32(numSlots) {
+		slot := ss.p.shared.slot(int((first + n) % numSlots))
+		has := binary.LittleEndian.Uint64(slot[slKey:])
+		if has == key {
+			return slot
+		}
+		if left == nil && (has == 0 || has == slotLeft) {
+			left = slot
+		}
+		if has == 0 {
+			break
+		}
+	}
+	if left != nil {
+		binary.LittleEndian.PutUint32(left[slTID:], tid)
+		binary.LittleEndian.PutUint64(left[slKey:], key)
+	}
+	return left
 }
 
 // threadCell is where the inferior finds the TID of the thread with a number.

@@ -176,6 +176,7 @@ func (p *Planes) armPlane() error {
 	p.noteGo(p.target.Proc.Modules())
 	p.openPython(true)
 	err := p.tracer.Arm(func(breakpoints.Function) bool { return true })
+	p.tracer.Entered(p.demand.entered())
 	if err != nil && p.siteCount() > 0 {
 		p.target.Notify("some allocator functions are not watched: %s", target.OneLine(err)) // the others are
 		return nil

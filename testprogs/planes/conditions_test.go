@@ -97,6 +97,37 @@ func TestInnerFunctions(t *testing.T) {
 	}
 }
 
+// TestFollowedFromAFree: when following begins while the program is at the entry of a free that was
+// reported, what that free calls is its work: no event, and no double free.
+func TestFollowedFromAFree(t *testing.T) {
+	j := program(t, "freesinside", nil)
+	frees := regexp.MustCompile(`(?m)#\d+ (operator delete\S*|free)\(`)
+	for _, p := range planes {
+		for _, c := range []struct {
+			script string
+			want   []string
+		}{
+			{"start;next-free;next-free;next-free", []string{"operator delete[]", "operator delete", "operator delete[]"}},
+			{"start;tbreak free;continue;tbreak free;continue", []string{"operator delete[]", "operator delete"}},
+			{"break free;run;disable;enable;continue", []string{"operator delete[]", "operator delete"}},
+			{"start;next-free;record start;break free;continue", []string{"operator delete[]", "operator delete"}},
+			{"start;record start;next-free;record stop;next-free;record start;next-free", []string{"operator delete[]", "operator delete", "operator delete[]"}},
+		} {
+			said, err := hdb(t, j, append(p.settings(), strings.Split(c.script, ";")...), "--args", j.Path)
+			if err != nil {
+				t.Fatalf("%s plane: %s: %v\n%s", p, c.script, err, said)
+			}
+			var got []string
+			for _, m := range frees.FindAllStringSubmatch(said, -1) {
+				got = append(got, m[1])
+			}
+			if !slices.Equal(got, c.want) || strings.Contains(said, "double free") {
+				t.Errorf("%s plane: %s: %q, want %q\n%s", p, c.script, got, c.want, said)
+			}
+		}
+	}
+}
+
 // TestFreedSizes: stops at frees that ask for the size of the block hit as often in both
 // planes, those that are set while blocks are live, too.
 func TestFreedSizes(t *testing.T) {
