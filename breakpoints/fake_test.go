@@ -14,6 +14,7 @@ import (
 
 // fakeProcess is memory and a list of planted traps.
 type fakeProcess struct {
+	runs    uint64
 	mem     map[int64]byte
 	planted map[addr.Run]int
 	plants  int
@@ -50,6 +51,8 @@ func (p *fakeProcess) write(a addr.Run, b []byte) {
 }
 
 func (p *fakeProcess) Modules() []inferior.Module { return p.modules }
+
+func (p *fakeProcess) Runs() uint64 { return p.runs }
 
 type fakeTrap struct {
 	p *fakeProcess

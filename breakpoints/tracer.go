@@ -47,6 +47,7 @@ type process interface {
 	io.ReaderAt
 	Plant(a addr.Run, h inferior.Handler) (trap, error)
 	Modules() []inferior.Module
+	Runs() uint64
 }
 
 type trap interface{ Remove() error }
@@ -86,6 +87,7 @@ type Tracer struct {
 	shadows map[int32]*shadow   // by TID
 	stack   window              // of the thread at an entry
 	resizes map[uint64]*pending // reallocs that have begun, by their old block
+	idle    idle
 	stats   Stats
 }
 
@@ -121,10 +123,36 @@ func (t *Tracer) Functions() []Function { return t.funcs }
 // removes those it does not accept. The error joins what could not be planted;
 // Sites shows it too. Armed already, the tracer keeps the calls in progress.
 func (t *Tracer) Arm(filter func(Function) bool) error {
+	fresh := t.filter == nil && t.idle.runs == t.proc.Runs()
 	t.filter = filter
 	t.modules = slices.Clone(t.proc.Modules())
 	t.dropSites(func(s *site) bool { return s.Err != nil || !filter(s.Function) })
-	return t.plant(t.modules)
+	err := t.plant(t.modules)
+	if fresh {
+		t.resume()
+	}
+	t.idle = idle{}
+	return err
+}
+
+// idle is what a tracer that is not armed knows of frees whose functions have not returned, as long as
+// no thread has run since: what they call is not to be taken for calls of their own.
+type idle struct {
+	runs  uint64 // of the process
+	frees map[int32]freed
+}
+
+// resume has the frees that threads are in followed again, by the sites of now.
+func (t *Tracer) resume() {
+	for tid, f := range t.idle.frees {
+		now := freed{Call: f.Call}
+		for _, old := range f.sites {
+			if i := slices.IndexFunc(t.sites, func(s *site) bool { return s.Addr == old.Addr }); i >= 0 {
+				now.sites = append(now.sites, t.sites[i])
+			}
+		}
+		t.shadow(tid).freed = now
+	}
 }
 
 // Entered takes threads that are at the entry of a function whose call was reported before the tracer
@@ -148,8 +176,16 @@ func (t *Tracer) Entered(at map[*inferior.Thread]addr.Run) {
 // Armed reports whether traps are planted or wanted.
 func (t *Tracer) Armed() bool { return t.filter != nil }
 
-// Disarm removes all traps and forgets the calls in progress.
+// Disarm removes all traps and forgets the calls in progress, frees when a thread runs.
 func (t *Tracer) Disarm() {
+	if t.filter != nil {
+		t.idle = idle{runs: t.proc.Runs(), frees: map[int32]freed{}}
+		for tid, sh := range t.shadows {
+			if len(sh.freed.sites) > 0 {
+				t.idle.frees[tid] = sh.freed
+			}
+		}
+	}
 	t.filter = nil
 	t.Reset()
 }

@@ -395,6 +395,30 @@ func (p *fakeProcess) live() int {
 	return n
 }
 
+// TestArmedInAFree: what a free calls stays its work when the tracer is disarmed and armed again while
+// no thread runs. If one has run, the free may be over.
+func TestArmedInAFree(t *testing.T) {
+	for _, ran := range []bool{false, true} {
+		m := newMachine(t)
+		th := m.thread(1)
+		th.call(program+1, "_ZdlPvm", 0x5000, 8)
+		m.expect("operator delete(0x5000, 8)")
+		m.tracer.Disarm()
+		if ran {
+			m.proc.runs++
+		}
+		_ = m.tracer.Arm(func(Function) bool { return true })
+		th.frame(16)
+		th.call(libcxx+1, "_ZdlPv", 0x5000)
+		th.call(libcxx+2, "free", 0x5000)
+		if ran {
+			m.expect("operator delete(0x5000)")
+		} else {
+			m.expect()
+		}
+	}
+}
+
 func TestArmDisarm(t *testing.T) {
 	m := newMachine(t)
 	if n := m.proc.live(); n != 13 {

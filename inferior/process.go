@@ -47,6 +47,7 @@ type Process struct {
 	request  int  // by which it does
 	noBreak  bool // the step is not the user's: Interrupt waits until it is over
 	closed   bool
+	runs     uint64 // how often a thread was let run
 	changes  uint64 // how often a thread was let run, or memory or registers were written
 
 	delivery *Thread // is resumed for a step with its next signal
@@ -77,6 +78,9 @@ func (p *Process) check() {
 // Changes counts what may change memory or registers: threads that were let run, and writes of
 // hdb's for its user. While it stays, what was read holds.
 func (p *Process) Changes() uint64 { return p.changes }
+
+// Runs counts how often a thread was let run. While it stays, all threads are where they were.
+func (p *Process) Runs() uint64 { return p.runs }
 
 // SetHooks replaces all hooks.
 func (p *Process) SetHooks(h Hooks) { p.hooks = h }
@@ -424,6 +428,7 @@ func (p *Process) resume(t *Thread, request int) {
 		}
 	}
 	p.changes++
+	p.runs++
 	if err == nil {
 		// An error means ESRCH, here and above: t has been killed and its
 		// exit will be reported.

@@ -46,7 +46,7 @@ func TestNarrowing(t *testing.T) {
 		{"free if size > 10", "free", "always+", "always+"},
 		{"malloc", "malloc", "always", "always"},
 		{"malloc", "_Znwm", "always+", "always+"}, // it may call malloc
-		{"malloc", "realloc", "never", ""},
+		{"malloc", "realloc", "always+", ""},
 		{"malloc", "mmap", "never", ""},
 		{"operator new", "_Znwm", "always", "always"},
 		{"alloc if size >= 100", "malloc", "some", "some"},

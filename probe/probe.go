@@ -167,6 +167,7 @@ type framed struct{ low, high, fde addr.Run }
 // the probe from watching a function; nothing is watched then.
 func (p *Probe) Arm(t *inferior.Thread, modules []inferior.Module, sites []*breakpoints.Site, r Request) error {
 	p.reader.Drain()
+	runs := p.proc.Runs()
 	// The calls that threads are in continue being followed.
 	if err := p.siteTable.lift(); err != nil {
 		return errors.Join(err, p.disarm())
@@ -191,6 +192,9 @@ func (p *Probe) Arm(t *inferior.Thread, modules []inferior.Module, sites []*brea
 	}
 	p.conditions.setMarks()
 	p.conditions.setBlocks()
+	if !p.armed {
+		p.slots.again(runs)
+	}
 	if err := cmp.Or(p.finish(), p.siteTable.exchange()); err != nil {
 		return errors.Join(err, p.disarm())
 	}
@@ -292,7 +296,7 @@ func (p *Probe) disarm() error {
 		p.armed = false
 		errs = append(errs, p.poke(stEnabled, 0))
 		p.blocks.wipe()
-		p.slots.forgetThreads()
+		p.slots.idle(p.proc.Runs())
 	}
 	return errors.Join(errs...)
 }

@@ -20,6 +20,22 @@ type slots struct {
 	counted uint64            // events of slots that were freed
 	guests  map[uint32][]byte // slots of threads whose vfork child uses them, by its TID
 	cellOf  []uint64          // thread numbers that conditions name
+	left    []freeing         // when the probe was disarmed,
+	runs    uint64            // and how often threads had run by then
+}
+
+// idle empties all slots. The frees that threads are in are kept, as long as none of them runs.
+func (ss *slots) idle(runs uint64) {
+	ss.left, ss.runs = ss.freeings(), runs
+	ss.forgetThreads()
+}
+
+// again takes up the frees that threads are in, if none has run since.
+func (ss *slots) again(runs uint64) {
+	if runs == ss.runs {
+		ss.resume(ss.left)
+	}
+	ss.left = nil
 }
 
 // forgetThreads empties all slots, and so the shadow stacks: what is called
@@ -107,6 +123,56 @@ func (ss *slots) slotOf(tid uint32) int {
 	return -1
 }
 
+// A freeing is a free that a thread is in, as its slot has it, without places in the probe.
+type freeing struct {
+	key             uint64
+	tid             uint32
+	block, sp, back uint64
+	sites           []addr.Run // of the functions that free it, the last one first
+}
+
+// freeings are the frees that threads may be in.
+func (ss *slots) freeings() (all []freeing) {
+	for _, slot := range ss.p.shared.slots() {
+		word := func(at int) uint64 { return binary.LittleEndian.Uint64(slot[at:]) }
+		last := ss.p.siteTable.byDesc[addr.Run(word(slFreedSite))]
+		if word(slKey) <= slotLeft || word(slFreed) == 0 || last == nil {
+			continue
+		}
+		f := freeing{word(slKey), binary.LittleEndian.Uint32(slot[slTID:]), word(slFreed), word(slFreedSP), word(slFreedRet), []addr.Run{last.Addr}}
+		for _, s := range ss.p.siteTable.list {
+			if s != last && s.Function.Frees() && word(slFreedDone)>>s.bit&1 != 0 {
+				f.sites = append(f.sites, s.Addr)
+			}
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// resume has the core follow frees again. All threads are stopped.
+func (ss *slots) resume(all []freeing) {
+	for _, f := range all {
+		last := ss.p.siteTable.byEntry[f.sites[0]]
+		slot := ss.claim(f.key, f.tid)
+		if last == nil || slot == nil || binary.LittleEndian.Uint64(slot[slFreed:]) != 0 {
+			continue
+		}
+		done := uint64(0)
+		for _, a := range f.sites {
+			if s := ss.p.siteTable.byEntry[a]; s != nil {
+				done |= 1 << s.bit
+			}
+		}
+		put := binary.LittleEndian.PutUint64
+		put(slot[slFreedSP:], f.sp)
+		put(slot[slFreedRet:], f.back)
+		put(slot[slFreedDone:], done)
+		put(slot[slFreedSite:], uint64(last.desc))
+		put(slot[slFreed:], f.block)
+	}
+}
+
 // entered has the core know a thread as at the entry of a site's function, whose call was reported:
 // what a free calls is its work. All threads are stopped.
 func (ss *slots) entered(t *inferior.Thread, s *site) error {
@@ -122,19 +188,7 @@ func (ss *slots) entered(t *inferior.Thread, s *site) error {
 	if err != nil {
 		return err
 	}
-	slot := ss.claim(regs.FsBase, uint32(t.TID))
-	if slot == nil {
-		return nil // as the core, which takes no notice of a thread without one
-	}
-	put := binary.LittleEndian.PutUint64
-	if binary.LittleEndian.Uint64(slot[slFreed:]) == block && binary.LittleEndian.Uint64(slot[slFreedSP:]) == uint64(regs.SP()) {
-		return nil // the core has seen it
-	}
-	put(slot[slFreedSP:], uint64(regs.SP()))
-	put(slot[slFreedRet:], back)
-	put(slot[slFreedDone:], 1<<s.bit)
-	put(slot[slFreedSite:], uint64(s.desc))
-	put(slot[slFreed:], block)
+	ss.resume([]freeing{{regs.FsBase, uint32(t.TID), block, uint64(regs.SP()), back, []addr.Run{s.Addr}}})
 	return nil
 }
 
