@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"hdb/internal/units"
 )
 
 // A LostKind is how a part of a file is lost.
@@ -110,7 +112,7 @@ func (e *DamageError) Error() string {
 		if e.Open {
 			b.WriteString("at least ")
 		}
-		fmt.Fprintf(&b, "%s missing", counted(e.Missing, "event is", "events are"))
+		b.WriteString(units.CountVerb(e.Missing, "event", "is", "are") + " missing")
 	}
 	switch e.Events {
 	case 0:
@@ -118,16 +120,9 @@ func (e *DamageError) Error() string {
 	case 1:
 		fmt.Fprintf(&b, "; 1 event can be read, #%d", e.First)
 	default:
-		fmt.Fprintf(&b, "; %d events can be read, #%d to #%d", e.Events, e.First, e.Last)
+		fmt.Fprintf(&b, "; %s can be read, #%d to #%d", units.Count(e.Events, "event"), e.First, e.Last)
 	}
 	return b.String()
-}
-
-func counted(n uint64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // A VersionError says that a capture is of another major version of the format.

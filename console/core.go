@@ -104,7 +104,7 @@ func coreTitle(info session.CoreInfo) string {
 }
 
 // coreLacks is what is not in a core that should be.
-func coreLacks(info session.CoreInfo, sizes screen.Sizes) (lacks []string) {
+func coreLacks(info session.CoreInfo, sizes units.Sizes) (lacks []string) {
 	if info.Missing > 0 {
 		lacks = append(lacks, fmt.Sprintf("the core is cut off: the last %s are missing (ulimit -c, or a full disk)", sizes.Short(info.Missing)))
 	}

@@ -97,7 +97,7 @@ func printCheckup(o *screen.Output, check *names.Checkup) {
 		}
 		row := []screen.Span{screen.Head(d.ShortName())}
 		if check.Frames > 0 {
-			row = append(row, screen.Plain(percent(d.Frames, check.Frames)))
+			row = append(row, screen.Plain(units.Percent(d.Frames, check.Frames)))
 		}
 		from := d.DebugFile
 		if from == "" && d.Err == nil {
@@ -113,7 +113,7 @@ func printCheckup(o *screen.Output, check *names.Checkup) {
 	}
 	if check.LacksJITNames() {
 		o.Printf("\n")
-		o.Line(screen.Warning(fmt.Sprintf("%s of the frames are in code that is in no file and has no name, as a JIT compiler makes it", percent(check.Nameless, check.Frames))))
+		o.Line(screen.Warning(fmt.Sprintf("%s of the frames are in code that is in no file and has no name, as a JIT compiler makes it", units.Percent(check.Nameless, check.Frames))))
 		advice(o, "to name it", "have the runtime write a map for perf, /tmp/perf-PID.map, or tell debuggers by gdb's JIT interface, while it is recorded: "+jitAdvice(check))
 	}
 	if check.Problem != "" {
@@ -224,15 +224,4 @@ func told(d *names.Diagnosis, why string) bool {
 
 func advice(o *screen.Output, label, text string) {
 	o.Line(screen.Guess(fmt.Sprintf("  %-10s ", label)), screen.Plain(text))
-}
-
-// percent is a share as people read it.
-func percent(part, whole uint64) string {
-	switch {
-	case part == 0:
-		return "-"
-	case part*1000 < whole:
-		return "<0.1%"
-	}
-	return fmt.Sprintf("%.1f%%", float64(part)*100/float64(whole))
 }

@@ -32,10 +32,10 @@ func TestPrintCheckup(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `module             frames  names from            file
-server              75.0%  symbol table only     /opt/bin/server
-libz\x1b[31m.so.1   25.0%  DWARF 5               /d/libz.debug
-gone.so             <0.1%  nothing
-unused.so               -  dynamic symbols only  /lib/unused.so
+server             75.0 %  symbol table only     /opt/bin/server
+libz\x1b[31m.so.1  25.0 %  DWARF 5               /d/libz.debug
+gone.so             0.1 %  nothing
+unused.so           0.0 %  dynamic symbols only  /lib/unused.so
 
 /opt/bin/server: symbol table only
   looked at  /d/.build-id/bb.debug: no such file

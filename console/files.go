@@ -232,7 +232,7 @@ func runOpen(_ context.Context, c *desk.Desk, in shell.Input) error {
 		} else if _, seen := c.Session.Recorded.Counts(); seen > total {
 			events = fmt.Sprintf("%s of %s recorded,", units.Grouped(readable), units.Count(seen, "event"))
 		}
-		o.Printf("%s over %s\n", events, screen.ShortTime(info.Totals.Last))
+		o.Printf("%s over %s\n", events, units.Time(info.Totals.Last))
 		if selected != "" {
 			o.Printf("selected: %s\n", desk.WithSizes(c, selected))
 		}

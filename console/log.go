@@ -9,6 +9,7 @@ import (
 	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
+	"hdb/internal/units"
 	"hdb/session"
 	"hdb/session/target"
 )
@@ -64,7 +65,7 @@ func printLog(s *session.Session, o *screen.Output, lines []capture.ConsoleLine)
 			row[2] = screen.Head("(hdb) " + l.Text)
 		}
 		if i == 0 || l.Seq != lines[i-1].Seq || l.Time != lines[i-1].Time {
-			row[0], row[1] = screen.Plain("#"+strconv.FormatUint(l.Seq, 10)), screen.Plain(fmt.Sprintf("%*s", timeWidth, screen.ShortTime(l.Time)))
+			row[0], row[1] = screen.Plain("#"+strconv.FormatUint(l.Seq, 10)), screen.Plain(fmt.Sprintf("%*s", timeWidth, units.Time(l.Time)))
 		}
 		rows = append(rows, row)
 	}

@@ -51,9 +51,9 @@ func TestRecordSummary(t *testing.T) {
 		st   recordings.RecordStatus
 		want string
 	}{
-		{dropped, "x.hdb: 1,561 of 20,000 events, 48 stacks, live at the end 71 KiB (72704) in 1 block, of the whole run, 1 call lost, with symbols and source lines: 25.0 KiB"},
-		{full, "x.hdb: 1,561 events, 48 stacks, live at the end 71 KiB (72704) in 1 block, 1 call lost, with symbols and source lines: 25.0 KiB"},
-		{filtered, "x.hdb: 1,561 of 20,000 events, 48 stacks, live at the end 71 KiB (72704) in 1 recorded block, 1 MiB (1048576) in all 1,200, 1 call lost, with symbols and source lines: 25.0 KiB"},
+		{dropped, "x.hdb: 1,561 of 20,000 events, 48 stacks, live at the end 71.0 KiB (72704) in 1 block, of the whole run, 1 call lost, with symbols and source lines: 25.0 KiB"},
+		{full, "x.hdb: 1,561 events, 48 stacks, live at the end 71.0 KiB (72704) in 1 block, 1 call lost, with symbols and source lines: 25.0 KiB"},
+		{filtered, "x.hdb: 1,561 of 20,000 events, 48 stacks, live at the end 71.0 KiB (72704) in 1 recorded block, 1.0 MiB (1048576) in all 1,200, 1 call lost, with symbols and source lines: 25.0 KiB"},
 		{recordings.RecordStatus{Stacks: 1, Bytes: 10}, "x.hdb: 0 events, 1 stack, no block live at the end, with symbols and source lines: 10 B"},
 		{recordings.RecordStatus{Unfollowed: true, Bytes: 10}, "x.hdb: 0 events, 0 stacks, no allocator function was known in the program: what it allocates is not counted; alloc add names such functions, with symbols and source lines: 10 B"},
 	} {

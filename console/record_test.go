@@ -30,7 +30,7 @@ func TestRecordStatusTellsWhatIsMissing(t *testing.T) {
 filter: size > 1024
 live: 2.0 KiB (2000) in 1 recorded block, 2.9 KiB (3000) in all 4, peak of all 4.9 KiB (5000)
 plain breakpoints (seccomp): on 18 allocator functions, at tens of microseconds a call
-size: 4 KiB (4096) of encoded events
+size: 4.0 KiB (4096) of encoded events
 truncated: 2 of 7 stacks; bt #N tells why
 lost: 3 calls, hdb was too slow: the ring had no room for them
 lost: 1 call, made by more threads than the probe has places for

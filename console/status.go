@@ -76,7 +76,7 @@ func infoCapture(_ context.Context, c *desk.Desk, in shell.Input) error {
 			{screen.Head("started"), screen.Plain(v.Start)},
 			{screen.Head("recorded by"), screen.Plain(v.Created)},
 			{screen.Head("events"), screen.Plain(fmt.Sprintf("%s; blocks and mappings: %s of %s, %s freed, %s failed", units.Grouped(v.Events), units.Grouped(v.Allocs), c.Out.Sizes.Long(v.Bytes), units.Grouped(v.Frees), units.Grouped(v.Failed)))},
-			{screen.Head("until"), screen.Plain(screen.ShortTime(info.Totals.Last))},
+			{screen.Head("until"), screen.Plain(units.Time(info.Totals.Last))},
 		}
 		if len(v.Partial) > 0 {
 			rows = append(rows, []screen.Span{screen.Head("partial"), screen.Plain(strings.Join(v.Partial, "; "))})

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"hdb/internal/units"
 	"hdb/symbols/debuginfod"
 )
 
@@ -74,7 +75,7 @@ func (f Fetched) String() string {
 	case f.Files == 1:
 		parts = append(parts, f.Last.String()+" has arrived")
 	case f.Files > 1:
-		parts = append(parts, fmt.Sprintf("%d files have arrived", f.Files))
+		parts = append(parts, units.CountVerb(f.Files, "file", "has", "have")+" arrived")
 	}
 	switch {
 	case f.Failed == 1 && f.Files == 0:

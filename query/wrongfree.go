@@ -9,6 +9,7 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/capture"
+	"hdb/internal/units"
 	"hdb/names"
 	"hdb/recording"
 )
@@ -60,10 +61,10 @@ type WrongFree struct {
 }
 
 // Why says why the call is wrong, with calls as word has them.
-func (w *WrongFree) Why(word func(*recording.Event) string) string {
+func (w *WrongFree) Why(word func(*recording.Event) string, sizes units.Sizes) string {
 	numbered := func(e *recording.Event) string { return fmt.Sprintf("#%d %s", e.Seq, word(e)) }
 	start, size := w.Block()
-	inside := fmt.Sprintf("%#x is %d bytes inside the block of %d bytes", w.Addr, w.Addr-start, size)
+	inside := fmt.Sprintf("%#x is %s inside the block of %s", w.Addr, sizes.Long(w.Addr-start), sizes.Long(size))
 	switch w.Kind {
 	case FreedTwice:
 		return "the block was freed before, by " + numbered(w.Freed)

@@ -1,11 +1,11 @@
 package recording
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
 	"hdb/capture"
+	"hdb/internal/units"
 )
 
 // What the console log keeps at most: the oldest lines are dropped.
@@ -62,7 +62,7 @@ func (l *ConsoleLog) Lines() []capture.ConsoleLine {
 	defer l.mu.Unlock()
 	var lines []capture.ConsoleLine
 	if l.dropped > 0 {
-		lines = append(lines, capture.ConsoleLine{Text: fmt.Sprintf("(%d lines before are left out)", l.dropped)})
+		lines = append(lines, capture.ConsoleLine{Text: "(" + units.CountVerb(l.dropped, "line", "before is", "before are") + " left out)"})
 	}
 	return append(lines, l.lines...)
 }

@@ -65,7 +65,7 @@ func Check(p *Profile, l *Limits) []Verdict {
 	if m := l.MaxPeak; m != nil {
 		what := "live at once"
 		if p.PeakMapped.Bytes > 0 {
-			what += fmt.Sprintf(" (heap %s, mappings %s)", p.sizes().size(p.Peak.Live), p.sizes().size(p.PeakMapped.Bytes))
+			what += fmt.Sprintf(" (heap %s, mappings %s)", p.Units.Short(p.Peak.Live), p.Units.Short(p.PeakMapped.Bytes))
 		}
 		v := p.limited("max-peak", p.PeakBytes(), *m, true, what)
 		if p.Peak.Seq > 0 {
@@ -100,7 +100,7 @@ func (p *Profile) limited(name string, value, limit uint64, bytes bool, what str
 	v := Verdict{Name: name, rule: name, Held: value <= limit, unit: "blocks", value: value, counted: bytes}
 	amount := func(n uint64) string { return units.Count(n, "block") }
 	if bytes {
-		v.unit, amount = "bytes", p.LongSize
+		v.unit, amount = "bytes", p.Units.Long
 	}
 	v.Limit = amount(limit)
 	relation := "more than"
@@ -135,7 +135,7 @@ func checkLeaks(p *Profile, l *Limits) (all []Verdict) {
 		v := Verdict{Name: "no-leaks", rule: "leak", Held: leaked.LiveBlocks == 0, unit: "bytes", value: leaked.Live, counted: true}
 		v.Text = "no block is live at the end" + suffix
 		if !v.Held {
-			v.Text = fmt.Sprintf("%s live at the end%s", p.sizes().blocks(leaked.Live, leaked.LiveBlocks), suffix)
+			v.Text = fmt.Sprintf("%s live at the end%s", units.Blocks(p.Units, leaked.Live, leaked.LiveBlocks), suffix)
 		}
 		if v.decide(p, l, leftBlocks, leaked.LiveBlocks, 0); v.Undecided && l.Lost != nil && l.Lost.LiveBlocks > 0 {
 			v.lost(p, l.Lost)
@@ -156,7 +156,7 @@ func checkLeaks(p *Profile, l *Limits) (all []Verdict) {
 // lost decides that blocks leak which were not recorded: nothing holds them, so that nobody can free them.
 func (v *Verdict) lost(p *Profile, n *Numbers) {
 	v.Undecided, v.value = false, n.Live
-	v.Text = p.sizes().blocks(n.Live, n.LiveBlocks) + " that nothing holds, by a walk of the heap; no allocator function was followed: leaks lists them"
+	v.Text = units.Blocks(p.Units, n.Live, n.LiveBlocks) + " that nothing holds, by a walk of the heap; no allocator function was followed: leaks lists them"
 }
 
 // remaining is what is live at the end, by whether it is held against the user.
@@ -207,16 +207,16 @@ func (p *Profile) collected() func(*Stack) bool {
 // text says what does not count.
 func (k *remaining) text(p *Profile) (text string) {
 	if k.own.LiveBlocks > 0 {
-		text += fmt.Sprintf("; not counted: %s, kept by language runtimes for themselves", p.sizes().blocks(k.own.Live, k.own.LiveBlocks))
+		text += fmt.Sprintf("; not counted: %s, kept by language runtimes for themselves", units.Blocks(p.Units, k.own.Live, k.own.LiveBlocks))
 	}
 	if k.collected.LiveBlocks > 0 {
-		text += fmt.Sprintf("; not counted: %s of Go, live until a garbage collection has found them dead", p.sizes().blocks(k.collected.Live, k.collected.LiveBlocks))
+		text += fmt.Sprintf("; not counted: %s of Go, live until a garbage collection has found them dead", units.Blocks(p.Units, k.collected.Live, k.collected.LiveBlocks))
 	}
 	if k.allowed.LiveBlocks > 0 {
-		text += fmt.Sprintf("; suppressed: %s", p.sizes().blocks(k.allowed.Live, k.allowed.LiveBlocks))
+		text += fmt.Sprintf("; suppressed: %s", units.Blocks(p.Units, k.allowed.Live, k.allowed.LiveBlocks))
 	}
 	if m := p.LiveMapped.Program; m.Count > 0 {
-		text += fmt.Sprintf("; mappings are not counted: %s in %s", p.LongSize(m.Bytes), units.Count(m.Count, "mapping"))
+		text += fmt.Sprintf("; mappings are not counted: %s in %s", p.Units.Long(m.Bytes), units.Count(m.Count, "mapping"))
 	}
 	return text
 }
@@ -235,7 +235,7 @@ func checkGrowth(p *Profile, l *Limits) Verdict {
 		grow = k.counted.Live - before
 	}
 	v := p.limited("max-live-growth", grow, *l.MaxLiveGrowth, true, "live more")
-	v.Text += fmt.Sprintf("; since %s (%s, after event #%d) from %s to %s%s", since.Name, units.Time(since.Time), since.Seq, p.LongSize(before), p.LongSize(k.counted.Live), k.text(p))
+	v.Text += fmt.Sprintf("; since %s (%s, after event #%d) from %s to %s%s", since.Name, units.Time(since.Time), since.Seq, p.Units.Long(before), p.Units.Long(k.counted.Live), k.text(p))
 	v.counted = false
 	v.decide(p, l, liveGrowth, grow, *l.MaxLiveGrowth)
 	v.of(p, func(i int, st *Stack) (uint64, uint64) {
@@ -301,14 +301,14 @@ func (v *Verdict) amount(p *Profile, f *finding) string {
 	text := units.Count(f.weight, "block")
 	switch {
 	case v.counted:
-		if text = p.sizes().blocks(f.weight, f.blocks); f.stack != nil && f.stack.Mapped {
-			text = p.LongSize(f.weight) + " mapped"
+		if text = units.Blocks(p.Units, f.weight, f.blocks); f.stack != nil && f.stack.Mapped {
+			text = p.Units.Long(f.weight) + " mapped"
 		}
 	case v.unit == "bytes":
-		text = p.LongSize(f.weight)
+		text = p.Units.Long(f.weight)
 	}
 	if v.value > 0 {
-		text += fmt.Sprintf(" (%.1f%%)", 100*float64(f.weight)/float64(v.value))
+		text += " (" + units.Percent(f.weight, v.value) + ")"
 	}
 	return text
 }

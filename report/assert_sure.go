@@ -72,7 +72,7 @@ func (v *Verdict) decideMapped(p *Profile, l *Limits, limit uint64) {
 		return
 	}
 	v.Held = false
-	if v.Text += fmt.Sprintf("; the program had up to %s mapped, perhaps at another moment", p.LongSize(p.MostMapped)); p.MostMapped <= limit {
+	if v.Text += fmt.Sprintf("; the program had up to %s mapped, perhaps at another moment", p.Units.Long(p.MostMapped)); p.MostMapped <= limit {
 		v.Undecided = true
 		v.Text += ": undecided: the recording has totals and no events (--allow-incomplete uses the known peak)"
 	}

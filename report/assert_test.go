@@ -123,20 +123,20 @@ func TestWriteVerdicts(t *testing.T) {
 	}
 	want := `ok     max-allocs: 119 blocks allocated, of at most 1,000 blocks
 FAILED no-leaks: 1.5 KiB (1532) in 5 blocks live at the end; not counted: 76.0 KiB (77824) in 2 blocks, kept by language runtimes for themselves
-  1.5 KiB (1500) in 3 blocks (97.9%) from 2 stacks, 1,000 bytes of it from this one
+  1.5 KiB (1500) in 3 blocks (97.9 %) from 2 stacks, 1000 bytes of it from this one
     malloc                                              [libc.so.6]
     grow(std::vector<int>&)::{lambda()#1}::operator[](int) [inlined]  /src/a b/grow.cc:42
     main                                                /src/main.cc:7
     __libc_start_main                                   [libc.so.6]
-  24 bytes in 1 block (1.6%)
+  24 bytes in 1 block (1.6 %)
     malloc                                              [libc.so.6]
     grow(std::vector<int>&)::{lambda()#1}::operator[](int)  /src/a b/grow.cc:50
     main                                                /src/main.cc:9
     __libc_start_main                                   [libc.so.6]
-  8 bytes in 1 block (0.5%)
+  8 bytes in 1 block (0.5 %)
     (outer frames are missing: no stack was recorded)
 FAILED max-temporary: 90 blocks freed before the next allocation, more than 1 block
-  90 blocks (100.0%)
+  90 blocks (100.0 %)
     malloc                               [libc.so.6]
     [click](http://evil)�]0;���<script>  ../x�y.c:1
     (outer frames are missing: bad�)
@@ -270,7 +270,7 @@ func TestSARIFOfVerdicts(t *testing.T) {
 	}
 	for _, r := range validSARIF(t, out.Bytes()).Runs[0].Results {
 		rules[r.RuleID]++
-		if strings.Contains(r.Message.Text, "from 2 stacks, 1,000 bytes of it from this one") {
+		if strings.Contains(r.Message.Text, "from 2 stacks, 1000 bytes of it from this one") {
 			rules["of several"]++
 		}
 		if r.Level != "error" {
@@ -377,7 +377,7 @@ func TestJUnit(t *testing.T) {
 	if got := s.Cases[1].Warning; got != "not all events of the run were recorded: it was paused; it was trimmed" {
 		t.Errorf("warning %q", got)
 	}
-	if f := s.Cases[3].Failure; f == nil || !strings.Contains(f.Text, "in 3 blocks (97.9%) from 2 stacks, 1,000 bytes of it from this one") {
+	if f := s.Cases[3].Failure; f == nil || !strings.Contains(f.Text, "in 3 blocks (97.9 %) from 2 stacks, 1000 bytes of it from this one") {
 		t.Errorf("of how many stacks one is shown: %+v", f)
 	}
 	if f := s.Cases[3].Failure; f == nil || !strings.Contains(f.Text, "main.cc:7") || !strings.Contains(f.Message, "1.5 KiB (1532)") {

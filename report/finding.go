@@ -30,11 +30,11 @@ func (f *finding) others(p *Profile, unit string) string {
 	if f.stacks == 1 {
 		return ""
 	}
-	most := p.LongSize(f.most)
+	most := p.Units.Long(f.most)
 	if unit != "bytes" {
 		most = units.Count(f.most, "block")
 	}
-	return fmt.Sprintf(" from %d stacks, %s of it from this one", f.stacks, most)
+	return fmt.Sprintf(" from %s, %s of it from this one", units.Count(f.stacks, "stack"), most)
 }
 
 // findings gathers the stacks by what weigh tells of them, bytes or whatever and

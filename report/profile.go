@@ -9,6 +9,7 @@ import (
 
 	"hdb/capture"
 	"hdb/internal/modkind"
+	"hdb/internal/units"
 )
 
 // A Profile is what a recording adds up to at one moment, by stack. Bytes are
@@ -36,7 +37,7 @@ type Profile struct {
 	Golang   bool          // only a Go runtime has allocated
 	Over     bool          // Moment is the end of the recording, and nothing more happens
 	Peak     Moment        // when most bytes were live, of blocks and of PeakMapped together
-	RawSizes bool          // texts have sizes as bytes, without units
+	Units    units.Sizes   // how texts have sizes
 	Modules  []Module
 	Frames   []Frame
 	Stacks   []Stack // stacks without any number are left out

@@ -54,10 +54,10 @@ func WriteSARIF(w io.Writer, p *Profile, o Options) error {
 		return st.Live, st.LiveBlocks
 	}), level)
 	if k.own.LiveBlocks > 0 {
-		log.note("%s kept by language runtimes for themselves are left out.", p.sizes().blocks(k.own.Live, k.own.LiveBlocks))
+		log.note("%s kept by language runtimes for themselves are left out.", units.Blocks(p.Units, k.own.Live, k.own.LiveBlocks))
 	}
 	if k.collected.LiveBlocks > 0 {
-		log.note("%s of Go are left out: they are live until a garbage collection has found them dead.", p.sizes().blocks(k.collected.Live, k.collected.LiveBlocks))
+		log.note("%s of Go are left out: they are live until a garbage collection has found them dead.", units.Blocks(p.Units, k.collected.Live, k.collected.LiveBlocks))
 	}
 	return log.write(w)
 }
@@ -146,7 +146,7 @@ func (l *sarifLog) leaks(all []finding, level func(*finding) string) {
 			l.rest(all[i:], "bytes")
 			return
 		}
-		l.add("leak", level(f), fmt.Sprintf("%s never freed%s.", l.p.sizes().blocks(f.weight, f.blocks), f.others(l.p, "bytes")), f)
+		l.add("leak", level(f), fmt.Sprintf("%s never freed%s.", units.Blocks(l.p.Units, f.weight, f.blocks), f.others(l.p, "bytes")), f)
 	}
 }
 
@@ -158,7 +158,7 @@ func (l *sarifLog) rest(all []finding, unit string) {
 	}
 	amount := units.Count(weight, "block")
 	if unit == "bytes" {
-		amount = l.p.LongSize(weight)
+		amount = l.p.Units.Long(weight)
 	}
 	l.note("%d further places with %s are left out.", len(all), amount)
 }

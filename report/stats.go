@@ -198,7 +198,7 @@ func (g *page) totals(s *Stats) {
 		g.blockTotals(s, row)
 	}
 	if s.PeakRSS > 0 {
-		row("resident", "%s, with hdb's own memory, in the highest of %s", g.size(s.PeakRSS), units.Count(uint64(len(g.p.RSS)), "sample"))
+		row("resident", "%s, with hdb's own memory, in the highest of %s", g.sizes.Short(s.PeakRSS), units.Count(uint64(len(g.p.RSS)), "sample"))
 	}
 	if !unfollowed {
 		row("failed", "%s", units.Count(s.Failed, "allocation"))
@@ -222,15 +222,15 @@ func (g *page) totals(s *Stats) {
 
 // blockTotals writes what is known of blocks and mappings.
 func (g *page) blockTotals(s *Stats, row func(name, format string, args ...any)) {
-	row("allocated", "%s", g.blocks(s.Bytes, s.Allocs))
+	row("allocated", "%s", units.Blocks(g.sizes, s.Bytes, s.Allocs))
 	if s.AllocRate > 0 {
-		row("rate", "%s and %s a second", units.Count(uint64(s.AllocRate+0.5), "allocation"), g.size(uint64(s.ByteRate)))
+		row("rate", "%s and %s a second", units.Count(uint64(s.AllocRate+0.5), "allocation"), g.sizes.Short(uint64(s.ByteRate)))
 	}
-	row("temporary", "%s, %s of the allocations", units.Count(s.Temporary, "block"), percent(s.Temporary, s.Allocs))
+	row("temporary", "%s, %s of the allocations", units.Count(s.Temporary, "block"), units.Percent(s.Temporary, s.Allocs))
 	if s.Peak > 0 {
 		row("peak", "%s at %s, event #%d", g.peak(s), units.Time(s.PeakTime), s.PeakEvent)
 	}
-	row("live", "%s, %s of what was allocated", g.blocks(s.Live, s.LiveBlocks), percent(s.Live, s.Bytes))
+	row("live", "%s, %s of what was allocated", units.Blocks(g.sizes, s.Live, s.LiveBlocks), units.Percent(s.Live, s.Bytes))
 	if s.Mapped != nil {
 		for _, text := range g.mapped(s.Mapped) {
 			row("mapped", "%s", text)
@@ -242,12 +242,12 @@ func (g *page) blockTotals(s *Stats, row func(name, format string, args ...any))
 func (g *page) peak(s *Stats) string {
 	m, besides := s.PeakMapped, ""
 	if most := s.MostMapped; most > 0 { // the moments between are not known
-		besides = fmt.Sprintf(" (the program had up to %s mapped, perhaps at another moment)", g.size(most))
+		besides = fmt.Sprintf(" (the program had up to %s mapped, perhaps at another moment)", g.sizes.Short(most))
 	}
 	if m == nil {
-		return g.blocks(s.Peak, s.PeakBlocks) + besides
+		return units.Blocks(g.sizes, s.Peak, s.PeakBlocks) + besides
 	}
-	return fmt.Sprintf("%s: %s, and %s in %s", g.size(s.Peak), g.blocks(s.Peak-m.Bytes, s.PeakBlocks), g.long(m.Bytes), units.Count(m.Count, "mapping")) + besides
+	return fmt.Sprintf("%s: %s, and %s in %s", g.sizes.Short(s.Peak), units.Blocks(g.sizes, s.Peak-m.Bytes, s.PeakBlocks), g.sizes.Long(m.Bytes), units.Count(m.Count, "mapping")) + besides
 }
 
 // histogram draws the sizes from the smallest class that was allocated to the
@@ -270,11 +270,11 @@ func (g *page) histogram(s *Stats) {
 		k := s.Sizes[i]
 		switch {
 		case n > 0 && i == some[n-1]+2:
-			add(0, s.Sizes[i-1].text(g.Text), "0", "", "")
+			add(0, s.Sizes[i-1].text(g.sizes), "0", "", "")
 		case n > 0 && i > some[n-1]+2:
 			add(0, g.pick("…", "..."), "0", "", "")
 		}
-		add(share(k.Allocs, most), k.text(g.Text), units.Grouped(k.Allocs), percent(k.Allocs, s.Allocs), g.size(k.Bytes))
+		add(units.Share(k.Allocs, most), k.text(g.sizes), units.Grouped(k.Allocs), units.Percent(k.Allocs, s.Allocs), g.sizes.Short(k.Bytes))
 	}
 	used := 2
 	for i := range head {
@@ -292,25 +292,22 @@ func (g *page) histogram(s *Stats) {
 }
 
 // text is the sizes of the class.
-func (k *sizeView) text(t *Text) string {
+func (k *sizeView) text(sizes units.Sizes) string {
 	switch {
-	case t.raw && k.High > k.Low:
+	case sizes.Raw && k.High > k.Low:
 		return fmt.Sprintf("%d - %d B", k.Low, k.High)
-	case t.raw || k.High == k.Low:
+	case sizes.Raw || k.High == k.Low:
 		return fmt.Sprintf("%d B", k.Low)
 	case k.High < 1024:
 		return fmt.Sprintf("%d - %d B", k.Low, k.High)
 	}
 	// A power of 2, and the next one, which belongs to the next class.
-	low, high := whole(k.Low), whole(k.High+1)
+	low, high := sizes.Argument(k.Low), sizes.Argument(k.High+1)
 	if number, same := strings.CutSuffix(low, high[strings.IndexByte(high, ' '):]); same {
 		low = number
 	}
 	return low + " - " + high
 }
-
-// whole is a power of two from 1024 on with its unit: `16 KiB`.
-func whole(n uint64) string { return strings.Replace(units.Short(n), ".0 ", " ", 1) }
 
 // eighths are the left parts of a block, of 1/8 to 7/8.
 var eighths = []string{"▏", "▎", "▍", "▌", "▋", "▊", "▉"}
@@ -344,9 +341,9 @@ func (g *page) ranking(s *Stats, by Measure, places []Place) {
 	var rows [][]string
 	for i := range places {
 		a := &places[i]
-		row := []string{g.size(a.Bytes), percent(a.Bytes, total), units.Grouped(a.Allocs)}
+		row := []string{g.sizes.Short(a.Bytes), units.Percent(a.Bytes, total), units.Grouped(a.Allocs)}
 		if by == Allocs {
-			row = []string{units.Grouped(a.Allocs), percent(a.Allocs, total), g.size(a.Bytes)}
+			row = []string{units.Grouped(a.Allocs), units.Percent(a.Allocs, total), g.sizes.Short(a.Bytes)}
 		}
 		rows = append(rows, append(row, g.name(a.frame), g.where(a.frame, a.Line)))
 	}

@@ -32,6 +32,7 @@ type Mattered struct {
 	Share   float64 `json:"share"`             // of it, 0 to 1
 	Runtime bool    `json:"runtime,omitempty"` // all its blocks are language runtimes' own
 	by      Measure
+	whole   uint64
 }
 
 // SummaryOf sums up.
@@ -71,8 +72,8 @@ func (p *Profile) matter(runtime []Place) []Mattered {
 		}{
 			{Live, a.Live, max(total.Peak, total.Live)}, {Peak, a.Peak, total.Peak}, {Bytes, a.Bytes, total.Bytes}, {Allocs, a.Allocs, total.Allocs},
 		} {
-			if v := share(m.part, m.whole); v > f.Share {
-				f.by, f.Measure, f.Share = m.by, m.by.String(), v
+			if v := units.Share(m.part, m.whole); v > f.Share {
+				f.by, f.Measure, f.whole, f.Share = m.by, m.by.String(), m.whole, v
 			}
 		}
 		if f.Share > 0 {
@@ -104,7 +105,7 @@ func (s *Stats) warnings(p *Profile) []string {
 		add("%s", text)
 	}
 	if s.Stackless > 0 {
-		add("%s recorded without a stack (%s)", units.CountVerb(s.Stackless, "allocation", "is", "are"), percent(s.Stackless, s.Allocs))
+		add("%s recorded without a stack (%s)", units.CountVerb(s.Stackless, "allocation", "is", "are"), units.Percent(s.Stackless, s.Allocs))
 	}
 	if s.Truncated > 0 {
 		why := slices.SortedFunc(maps.Keys(s.truncations), func(a, b string) int {
@@ -114,13 +115,13 @@ func (s *Stats) warnings(p *Profile) []string {
 		if len(why) > 1 {
 			text += fmt.Sprintf(", and %s", units.Count(uint64(len(why)-1), "other reason"))
 		}
-		add("outer frames of %s are missing (%s): %s", units.Count(s.Truncated, "allocation"), percent(s.Truncated, s.Allocs), text)
+		add("outer frames of %s are missing (%s): %s", units.Count(s.Truncated, "allocation"), units.Percent(s.Truncated, s.Allocs), text)
 	}
 	if s.Guessed > 0 {
-		add("frames of %s were guessed (%s)", units.Count(s.Guessed, "allocation"), percent(s.Guessed, s.Allocs))
+		add("frames of %s were guessed (%s)", units.Count(s.Guessed, "allocation"), units.Percent(s.Guessed, s.Allocs))
 	}
 	if n := p.nameless(); n > 0 {
-		add("%s in functions without a name (%s): hdb doctor shows what is missing", units.CountVerb(n, "allocation", "is", "are"), percent(n, s.Allocs))
+		add("%s in functions without a name (%s): hdb doctor shows what is missing", units.CountVerb(n, "allocation", "is", "are"), units.Percent(n, s.Allocs))
 	}
 	if s.Failed > 0 {
 		add("%s failed: the program got no memory, or requested too much", units.Count(s.Failed, "allocation"))
@@ -178,7 +179,7 @@ func (g *page) story(sum *Summary) {
 		g.mappings(s)
 		return
 	}
-	text := fmt.Sprintf("%s allocated %s, within %s", who, g.blocks(s.Bytes, s.Allocs), s.within())
+	text := fmt.Sprintf("%s allocated %s, within %s", who, units.Blocks(g.sizes, s.Bytes, s.Allocs), s.within())
 	if s.AllocRate >= 1 && s.Duration-s.Begin >= time.Second {
 		text += fmt.Sprintf(": %s a second", units.Count(uint64(s.AllocRate+0.5), "block"))
 	}
@@ -188,17 +189,17 @@ func (g *page) story(sum *Summary) {
 		if s.Temporary == 1 {
 			were = "was"
 		}
-		g.sentence("", fmt.Sprintf("%s of them (%s) %s temporary: freed before another one was allocated.", units.Grouped(s.Temporary), percent(s.Temporary, s.Allocs), were))
+		g.sentence("", fmt.Sprintf("%s of them (%s) %s temporary: freed before another one was allocated.", units.Grouped(s.Temporary), units.Percent(s.Temporary, s.Allocs), were))
 	}
 	g.peakSentence(s)
 	switch {
 	case s.LiveBlocks > 0 || s.Live > 0:
-		text := fmt.Sprintf("Not freed: %s, %s of all bytes", g.blocks(s.Live, s.LiveBlocks), percent(s.Live, s.Bytes))
+		text := fmt.Sprintf("Not freed: %s, %s of all bytes", units.Blocks(g.sizes, s.Live, s.LiveBlocks), units.Percent(s.Live, s.Bytes))
 		switch n := sum.RuntimeBlocks; {
 		case n > 0 && n == s.LiveBlocks:
 			text += "; language runtimes keep all of it for themselves"
 		case n > 0:
-			text += fmt.Sprintf("; language runtimes keep %s of that for themselves", g.blocks(sum.RuntimeLive, n))
+			text += fmt.Sprintf("; language runtimes keep %s of that for themselves", units.Blocks(g.sizes, sum.RuntimeLive, n))
 		}
 		g.sentence("", text+".")
 	case len(s.Warnings) > 0:
@@ -214,7 +215,7 @@ func (g *page) peakSentence(s *Stats) {
 	if s.Peak > 0 {
 		text := fmt.Sprintf("Its peak was %s, at %s (event #%d)", g.peak(s), units.Time(s.PeakTime), s.PeakEvent)
 		if s.PeakRSS > 0 {
-			text += fmt.Sprintf("; %s were resident, with hdb's own memory, in the highest of %s", g.size(s.PeakRSS), units.Count(uint64(len(g.p.RSS)), "sample"))
+			text += fmt.Sprintf("; %s were resident, with hdb's own memory, in the highest of %s", g.sizes.Short(s.PeakRSS), units.Count(uint64(len(g.p.RSS)), "sample"))
 		}
 		g.sentence("", text+".")
 	}
@@ -233,20 +234,20 @@ func (g *page) mappings(s *Stats) {
 // mapped says what is mapped, layer by layer.
 func (g *page) mapped(m *LiveMapped) (lines []string) {
 	if p := m.Program; p.Count > 0 {
-		text := fmt.Sprintf("%s in %s, not unmapped", g.size(p.Bytes), units.Count(p.Count, "mapping"))
+		text := fmt.Sprintf("%s in %s, not unmapped", g.sizes.Short(p.Bytes), units.Count(p.Count, "mapping"))
 		switch {
 		case m.MostBytes == p.Bytes:
 			text += ", by " + m.Most
 		case m.Most != "":
-			text += fmt.Sprintf(", %s by %s", g.size(m.MostBytes), m.Most)
+			text += fmt.Sprintf(", %s by %s", g.sizes.Short(m.MostBytes), m.Most)
 		}
 		lines = append(lines, text)
 	}
 	if p := m.Program; p.Reserved > 0 {
-		lines = append(lines, g.size(p.Reserved)+" reserved, which cannot be accessed")
+		lines = append(lines, g.sizes.Short(p.Reserved)+" reserved, which cannot be accessed")
 	}
 	if a := m.Arenas; a.Count > 0 {
-		lines = append(lines, fmt.Sprintf("%s in %s of pymalloc, which has Python's small objects", g.size(a.Bytes), units.Count(a.Count, "arena")))
+		lines = append(lines, fmt.Sprintf("%s in %s of pymalloc, which has Python's small objects", g.sizes.Short(a.Bytes), units.Count(a.Count, "arena")))
 	}
 	if m.Unknown > 0 {
 		lines = append(lines, fmt.Sprintf("what %s of mmap mapped is unknown; the recording was made by an older hdb", units.Count(m.Unknown, "call")))
@@ -285,16 +286,16 @@ func (g *page) functions(s *Summary) {
 		f := &s.Functions[i]
 		n := f.by.Of(f.Place.Numbers)
 		what := f.by.partOf()
-		part := fmt.Sprintf("%.1f %%", 100*f.Share)
+		part := units.Percent(n, f.whole)
 		if f.by == Live { // whose part is one of the peak
-			part = percent(f.Place.Live, s.Stats.Live+g.p.LiveMapped.Program.Bytes)
+			part = units.Percent(f.Place.Live, s.Stats.Live+g.p.LiveMapped.Program.Bytes)
 			what = "of what is live"
 		}
 		where := g.where(f.Place.frame, f.Place.Line)
 		if f.Runtime {
 			where = strings.TrimSpace(where + "  for a language runtime's own use")
 		}
-		rows = append(rows, []string{g.amount(f.by, n), part, what, g.name(f.Place.frame), where})
+		rows = append(rows, []string{f.by.amount(g.sizes, n), part, what, g.name(f.Place.frame), where})
 	}
 	g.line("What matters most:")
 	g.table("  ", nil, rows, 3)

@@ -107,11 +107,11 @@ func WriteTable(w io.Writer, p *Profile, o Options, limit int) error {
 	p = p.Counted()
 	rows := slices.DeleteFunc(p.Sorted(o.Measure), func(r *Row) bool { return !o.Measure.some(r.Total) })
 	out := bufio.NewWriter(w)
-	total, text := p.Total(), p.sizes()
+	total := p.Total()
 	fmt.Fprintf(out, "%s\n", Plain(p.Title))
-	fmt.Fprintf(out, "own and total by %s; of all: %s", o.Measure.Title(), text.amount(o.Measure, o.Measure.Of(total)))
+	fmt.Fprintf(out, "own and total by %s; of all: %s", o.Measure.Title(), o.Measure.amount(p.Units, o.Measure.Of(total)))
 	if mapped.Count > 0 {
-		fmt.Fprintf(out, ", %s of it in %s", text.size(mapped.Bytes), units.Count(mapped.Count, "mapping"))
+		fmt.Fprintf(out, ", %s of it in %s", p.Units.Short(mapped.Bytes), units.Count(mapped.Count, "mapping"))
 	}
 	fmt.Fprint(out, "\n\n")
 	others := slices.DeleteFunc([]Measure{Live, Bytes, Allocs, Temporary}, func(m Measure) bool { return m == o.Measure })
@@ -127,9 +127,9 @@ func WriteTable(w io.Writer, p *Profile, o Options, limit int) error {
 	}
 	for _, r := range shown {
 		own, all := o.Measure.Of(r.Own), o.Measure.Of(r.Total)
-		cells := []string{text.amount(o.Measure, own), percent(own, o.Measure.Of(total)), text.amount(o.Measure, all), percent(all, o.Measure.Of(total))}
+		cells := []string{o.Measure.amount(p.Units, own), units.Percent(own, o.Measure.Of(total)), o.Measure.amount(p.Units, all), units.Percent(all, o.Measure.Of(total))}
 		for _, m := range others {
-			cells = append(cells, text.amount(m, m.Of(r.Total)))
+			cells = append(cells, m.amount(p.Units, m.Of(r.Total)))
 		}
 		fmt.Fprintf(tab, "%s\t  %s\n", strings.Join(cells, "\t"), cell(r))
 	}
@@ -137,7 +137,7 @@ func WriteTable(w io.Writer, p *Profile, o Options, limit int) error {
 		return err
 	}
 	if len(shown) < len(rows) {
-		fmt.Fprintf(out, "\n%d of %d functions\n", len(shown), len(rows))
+		fmt.Fprintf(out, "\n%s of %s\n", units.Grouped(len(shown)), units.Count(len(rows), "function"))
 	}
 	for _, text := range p.Caveats.Lines() {
 		fmt.Fprintf(out, "\n%s\n", Plain(text))

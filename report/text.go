@@ -23,7 +23,7 @@ type Text struct {
 	Unicode bool                 // other characters than ASCII can be drawn
 	Name    func(*Frame) string  // what a function is called, nil: Frame.Function
 	Path    func(string) string  // how a source file is shown, nil: as it is
-	raw     bool                 // Profile.RawSizes
+	sizes   units.Sizes          // of the profile
 	columns *runewidth.Condition // how wide characters are
 }
 
@@ -35,7 +35,7 @@ type page struct {
 }
 
 func newPage(p *Profile, t Text) *page {
-	t.columns, t.raw = &runewidth.Condition{}, p.RawSizes
+	t.columns, t.sizes = &runewidth.Condition{}, p.Units
 	return &page{Text: &t, p: p}
 }
 
@@ -56,36 +56,6 @@ func (g *page) caveats() {
 	for _, text := range g.p.Caveats.Lines() {
 		g.sentence("! ", text)
 	}
-}
-
-// sizes is a Text for the sizes of a profile alone.
-func (p *Profile) sizes() *Text { return &Text{raw: p.RawSizes} }
-
-// ShortSize is a size for a column.
-func (p *Profile) ShortSize(n uint64) string { return p.sizes().size(n) }
-
-// LongSize is a size in a sentence.
-func (p *Profile) LongSize(n uint64) string { return p.sizes().long(n) }
-
-// size is a size for a column.
-func (t *Text) size(n uint64) string {
-	if t.raw {
-		return fmt.Sprintf("%d B", n)
-	}
-	return units.Short(n)
-}
-
-// long is a size in a sentence.
-func (t *Text) long(n uint64) string {
-	if t.raw && n != 1 {
-		return fmt.Sprintf("%d bytes", n)
-	}
-	return units.Long(n)
-}
-
-// blocks is a number of blocks in a sentence.
-func (t *Text) blocks(bytes, blocks uint64) string {
-	return t.long(bytes) + " in " + units.Count(blocks, "block")
 }
 
 // cut is text of no more than so many columns; 0 is no bound.
@@ -190,20 +160,10 @@ func (g *page) where(f *Frame, line int) string {
 	return ""
 }
 
-// share is a part of a whole, 0 to 1.
-func share(part, whole uint64) float64 {
-	if whole == 0 {
-		return 0
-	}
-	return float64(part) / float64(whole)
-}
-
-func percent(part, whole uint64) string { return fmt.Sprintf("%.1f %%", 100*share(part, whole)) }
-
 // amount is a number of what a measure counts.
-func (t *Text) amount(m Measure, n uint64) string {
+func (m Measure) amount(sizes units.Sizes, n uint64) string {
 	if m.IsBytes() {
-		return t.size(n)
+		return sizes.Short(n)
 	}
 	return units.Grouped(n)
 }

@@ -79,16 +79,14 @@ const (
 func (p *Profile) flat() bool { return p.Peak.Seq == 0 && p.HeapCurve().Highest() == 0 }
 
 // HeapText says in words how high the heap was at its peak and at the end.
-func (p *Profile) HeapText() string { return p.heapText(p.sizes()) }
-
-func (p *Profile) heapText(t *Text) string {
+func (p *Profile) HeapText() string {
 	if p.flat() {
 		return "no allocation was recorded"
 	}
 	if mapped := p.PeakMapped.Bytes; mapped > 0 {
-		return fmt.Sprintf("peak %s at %s: heap %s, mappings %s; heap %s at the end", t.long(p.PeakBytes()), units.Time(p.Peak.Time), t.size(p.Peak.Live), t.size(mapped), t.long(p.Moment.Live))
+		return fmt.Sprintf("peak %s at %s: heap %s, mappings %s; heap %s at the end", p.Units.Long(p.PeakBytes()), units.Time(p.Peak.Time), p.Units.Short(p.Peak.Live), p.Units.Short(mapped), p.Units.Long(p.Moment.Live))
 	}
-	return fmt.Sprintf("peak %s at %s, %s at the end", t.long(p.Peak.Live), units.Time(p.Peak.Time), t.long(p.Moment.Live))
+	return fmt.Sprintf("peak %s at %s, %s at the end", p.Units.Long(p.Peak.Live), units.Time(p.Peak.Time), p.Units.Long(p.Moment.Live))
 }
 
 // SumsText stands in place of a curve where only two of its points are known.
@@ -104,7 +102,7 @@ func WriteTimeline(w io.Writer, p *Profile, t Text) error {
 	}
 	span := p.Span()
 	g.line("%s", p.heading())
-	g.line("live bytes: %s", p.heapText(g.Text))
+	g.line("live bytes: %s", p.HeapText())
 	g.caveats()
 	switch {
 	case p.flat():
@@ -116,7 +114,7 @@ func WriteTimeline(w io.Writer, p *Profile, t Text) error {
 	}
 	if n := len(p.MappedLine); n > 0 {
 		g.line("")
-		g.line("mapped by the program: %s at the end", g.long(p.MappedLine[n-1].Bytes))
+		g.line("mapped by the program: %s at the end", g.sizes.Long(p.MappedLine[n-1].Bytes))
 		g.curve(p.MappedCurve(), span, rssRows)
 	}
 	if rss := p.RSSCurve(); len(rss) > 0 {
@@ -148,11 +146,11 @@ func (g *page) curve(curve Curve, span Span, rows int) {
 		label := ""
 		switch row {
 		case rows - 1:
-			label = g.size(top)
+			label = g.sizes.Short(top)
 		case 0:
 			label = "0"
 		case rows / 2:
-			label = g.size(uint64(float64(top) * (float64(row) + 0.5) / float64(rows)))
+			label = g.sizes.Short(uint64(float64(top) * (float64(row) + 0.5) / float64(rows)))
 		}
 		var b strings.Builder
 		for _, h := range heights {
@@ -181,7 +179,7 @@ func (g *page) cell(h, top uint64, row, rows int) string {
 	if !g.Unicode {
 		parts = 2
 	}
-	n := max(1, int(share(h, top)*float64(rows*parts)+0.5)) - row*parts
+	n := max(1, int(units.Share(h, top)*float64(rows*parts)+0.5)) - row*parts
 	n = min(max(n, 0), parts)
 	if g.Unicode {
 		return lower[n]
@@ -232,5 +230,5 @@ func (g *page) liveAt(seq uint64) string {
 	if !known {
 		return ""
 	}
-	return g.size(live)
+	return g.sizes.Short(live)
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"hdb/internal/units"
 )
 
 // TreeOptions are what the user may choose of a call tree.
@@ -211,7 +213,7 @@ func (n *Node) has(text string) bool {
 }
 
 // Share is the node's part of the whole, 0 to 1.
-func (n *Node) Share() float64 { return share(n.Value, n.tree.Root.Value) }
+func (n *Node) Share() float64 { return units.Share(n.Value, n.tree.Root.Value) }
 
 // shown are the children that have rows of their own, and how many have not, with
 // what these have together.

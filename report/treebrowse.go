@@ -184,7 +184,7 @@ func (b *Browser) Search(text string) bool {
 
 // Head says what the tree counts, and of how much, with the caveats.
 func (b *Browser) Head() string {
-	head := fmt.Sprintf("%s; %s in all", b.t.o.Measure.Title(), b.t.p.sizes().amount(b.t.o.Measure, b.t.Root.Value))
+	head := fmt.Sprintf("%s; %s in all", b.t.o.Measure.Title(), b.t.o.Measure.amount(b.t.p.Units, b.t.Root.Value))
 	for _, text := range b.t.p.Caveats.Lines() {
 		head += "; ! " + printable(text)
 	}
@@ -200,7 +200,7 @@ func (b *Browser) Lines(to Text, height int) (lines []string, cursor int) {
 	b.top = max(0, min(b.top, b.cursor, len(b.rows)-height))
 	b.top = max(b.top, b.cursor-height+1)
 	g := newPage(b.t.p, to)
-	w := &treeWriter{page: g, t: b.t, value: max(g.wide(g.amount(b.t.o.Measure, b.t.Root.Value)), len("1023.9 KiB"))}
+	w := &treeWriter{page: g, t: b.t, value: max(g.wide(b.t.o.Measure.amount(g.sizes, b.t.Root.Value)), len("1023.9 KiB"))}
 	for _, r := range b.rows[b.top:min(b.top+height, len(b.rows))] {
 		indent, text := strings.Repeat("  ", r.depth), r.text
 		if n := r.last(); n != nil {

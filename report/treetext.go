@@ -38,9 +38,9 @@ func (g *page) tree(t *Tree) {
 		g.caveats()
 		return
 	}
-	w := &treeWriter{page: g, t: t, value: g.wide(g.amount(o.Measure, t.Root.Value))}
+	w := &treeWriter{page: g, t: t, value: g.wide(o.Measure.amount(g.sizes, t.Root.Value))}
 	w.value = max(w.value, len("1023.9 KiB"))
-	whole := g.amount(o.Measure, t.Root.Value) + " in all"
+	whole := o.Measure.amount(g.sizes, t.Root.Value) + " in all"
 	if o.Measure.IsBytes() && g.p.mappedBy(o.Measure).Count > 0 {
 		whole += ": " + g.layers(o.Measure, t.Root.Blocks)
 	} else if o.Measure.IsBytes() {
@@ -57,7 +57,7 @@ func (g *page) tree(t *Tree) {
 // layers names what a measure counts of which some is mappings of the program.
 func (g *page) layers(m Measure, blocks uint64) string {
 	mapped := g.p.mappedBy(m)
-	return fmt.Sprintf("%s in %s and %s in %s", g.size(m.Of(g.p.Total())), units.Count(blocks, "block"), g.size(mapped.Bytes), units.Count(mapped.Count, "mapping"))
+	return fmt.Sprintf("%s in %s and %s in %s", g.sizes.Short(m.Of(g.p.Total())), units.Count(blocks, "block"), g.sizes.Short(mapped.Bytes), units.Count(mapped.Count, "mapping"))
 }
 
 // mappedBy is what of a measure is mappings of the program.
@@ -89,7 +89,7 @@ func (w *treeWriter) row(value uint64, lines, text string) {
 		return
 	}
 	w.rows++
-	w.line("%s  %7s  %s%s", w.right(w.amount(w.t.o.Measure, value), w.value), percent(value, w.t.Root.Value), lines, text)
+	w.line("%s  %7s  %s%s", w.right(w.t.o.Measure.amount(w.sizes, value), w.value), units.Percent(value, w.t.Root.Value), lines, text)
 }
 
 // children adds the rows below a node, those of the depth. before leads them; the

@@ -7,6 +7,7 @@ import (
 	"hdb/capture"
 	"hdb/inferior"
 	"hdb/internal/cond"
+	"hdb/internal/units"
 	"hdb/recording"
 	"hdb/report"
 	"hdb/session/recordings"
@@ -185,7 +186,7 @@ func (r *Recorder) NoteLosses() {
 	case 1:
 		r.target.Notify("1 call lost: %s", report.ReasonText(why))
 	default:
-		r.target.Notify("%d calls lost: %s", n, report.ReasonText(why))
+		r.target.Notify("%s lost: %s", units.Count(n, "call"), report.ReasonText(why))
 	}
 }
 

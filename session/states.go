@@ -12,7 +12,6 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
-	"hdb/internal/units"
 	"hdb/internal/when"
 	"hdb/query"
 	"hdb/recording"
@@ -149,7 +148,7 @@ func (s *states) watches() (all []*recording.Watch) {
 			}
 			if !slices.ContainsFunc(s.met, func(m stopped.Met) bool { return m.Stop == stops[i] }) {
 				event := &recording.Event{Event: *e, Function: fn.Name}
-				s.met = append(s.met, stopped.Met{Stop: stops[i], Event: event, Why: x.Why(we, at, units.Short), Late: true})
+				s.met = append(s.met, stopped.Met{Stop: stops[i], Event: event, Why: x.Why(we, at), Late: true})
 			}
 		}
 		all = append(all, recording.NewWatch(x.cond.Asked(), see, s.wake))
@@ -232,7 +231,7 @@ func (s *states) taken(t *inferior.Thread, e *recording.Event, env cond.Env, now
 			continue
 		}
 		s.demand.hits = append(s.demand.hits, hit{stop: stops[i], thread: t, event: e, now: now,
-			met: &stopped.Met{Stop: stops[i], Event: e, Why: x.Why(we, at, units.Short)}})
+			met: &stopped.Met{Stop: stops[i], Event: e, Why: x.Why(we, at)}})
 		stop = true
 	}
 	return stop

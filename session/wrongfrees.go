@@ -11,6 +11,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/modkind"
+	"hdb/internal/units"
 	"hdb/probe"
 	"hdb/query"
 	"hdb/recording"
@@ -128,7 +129,7 @@ func (w *wrongFrees) look(t *inferior.Thread, call breakpoints.Call, why probe.S
 		w.inVain(why, time.Since(began))
 		return inferior.Resume
 	case w.target.Settings.WrongFrees == target.WrongFreesReport:
-		w.target.Notify("%s: thread %d: %s: %s", found.Kind, t.Num, found.CallText((*recording.Event).Call), found.Why((*recording.Event).Call))
+		w.target.Notify("%s: thread %d: %s: %s", found.Kind, t.Num, found.CallText((*recording.Event).Call), found.Why((*recording.Event).Call, units.Sizes{Raw: true}))
 		return inferior.Resume
 	}
 	h := hit{thread: t, wrong: found, now: call.Now}

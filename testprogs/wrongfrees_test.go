@@ -17,7 +17,7 @@ var wrongFrees = []struct{ program, what, want string }{
 	{"wrongfrees", "reallocarray", "double free: reallocarray(P, 8, 10): the block was freed before, by #N free(P)"},
 	{"wrongfrees", "moved", "double free: #N free(P): the block was freed before, by #N realloc(P, 4000) = P"},
 	{"wrongfrees", "inside", "invalid free: #N free(P): P is 16 bytes inside the block of 64 bytes of #N malloc(64) = P"},
-	{"wrongfrees", "odd", "invalid free: #N free(P): P is 1 bytes inside the block of 64 bytes of #N malloc(64) = P"},
+	{"wrongfrees", "odd", "invalid free: #N free(P): P is 1 byte inside the block of 64 bytes of #N malloc(64) = P"},
 	{"wrongfrees", "resize-inside", "invalid free: realloc(P, 100): P is 16 bytes inside the block of 64 bytes of #N malloc(64) = P"},
 	{"wrongfrees", "stack", "invalid free: #N free(P): the address is on the stack of thread 1"},
 	{"wrongfrees", "global", "invalid free: #N free(P): the address is in wrongfrees, not on the heap"},

@@ -16,6 +16,7 @@ import (
 	"hdb/internal/flags"
 	"hdb/internal/outfile"
 	"hdb/internal/spelling"
+	"hdb/internal/units"
 	"hdb/query"
 	"hdb/report"
 	"hdb/session"
@@ -263,18 +264,18 @@ func (o *captureOptions) span(errw io.Writer) (from, to uint64, err error) {
 
 // tell says what the new capture has, and what it has not.
 func (o *captureOptions) tell(errw io.Writer, f *file.File, made edit.Copied) {
-	line := fmt.Sprintf("%s: %s", o.out, counted(made.Events, "event"))
+	line := fmt.Sprintf("%s: %s", o.out, units.Count(made.Events, "event"))
 	if st, err := os.Stat(o.out); err == nil {
-		line += ", " + shortSize(st.Size())
+		line += ", " + units.Short(st.Size())
 	}
 	switch {
 	case made.Lost > 0:
-		line += "; " + atLeast(made.Open, counted(made.Lost, "event")+" lost")
+		line += "; " + atLeast(made.Open, units.Count(made.Lost, "event")+" lost")
 	case made.Open:
 		line += "; events at the end may be missing"
 	}
 	if made.Older > 0 {
-		line += fmt.Sprintf("; %s freed whose allocation is not in it", counted(made.Older, "block"))
+		line += fmt.Sprintf("; %s freed whose allocation is not in it", units.Count(made.Older, "block"))
 	}
 	fmt.Fprintln(errw, screen.Clean(line))
 	if o.verb == "repair" {

@@ -14,6 +14,7 @@ import (
 	"hdb/capture"
 	"hdb/capture/file"
 	"hdb/console/screen"
+	"hdb/internal/units"
 	"hdb/report"
 )
 
@@ -177,7 +178,7 @@ func (c *captureSummary) print(out io.Writer) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(out, "%-10s %s\n", name, screen.Clean(fmt.Sprintf(format, args...)))
 	}
-	line("file", "%s, %s", c.File, shortSize(c.Bytes))
+	line("file", "%s, %s", c.File, units.Short(c.Bytes))
 	line("format", "%s, by %s", c.Format, c.Created)
 	line("program", "%s", strings.Join(append([]string{c.Program}, c.Args...), " "))
 	process := fmt.Sprintf("%d on %s, %s", c.PID, c.Host, c.Arch)
@@ -188,20 +189,19 @@ func (c *captureSummary) print(out io.Writer) {
 	line("start", "%s", c.Start.Format(time.RFC3339))
 	switch {
 	case c.Aggregate:
-		line("events", "none, sums of %s", counted(c.Totals.Events, "event"))
+		line("events", "none, sums of %s", units.Count(c.Totals.Events, "event"))
 	case c.Events == 0:
 		line("events", "none")
 	default:
-		line("events", "%s, #%d to #%d, %s to %s, %.2f bytes each", counted(c.Events, "event"), c.First, c.Last,
-			seconds(c.From.Seconds()), seconds(c.To.Seconds()), c.PerEvent)
+		line("events", "%s, #%d to #%d, %s to %s, %.2f bytes each", units.Count(c.Events, "event"), c.First, c.Last,
+			units.Time(c.From), units.Time(c.To), c.PerEvent)
 	}
 	t := c.Totals
-	line("totals", "blocks and mappings: %d of %s, %d freed, %d failed", t.Allocs, shortSize(t.Bytes), t.Frees, t.Failed)
-	line("tables", "%s, %s, %s, %s, %s, %s, %s", counted(c.Stacks, "stack"), counted(c.Functions, "function"),
-		counted(c.Modules, "module"), counted(c.Threads, "thread"), counted(c.Stops, "stop"), counted(c.Samples, "sample"), counted(c.Log, "line")+" of console")
+	line("totals", "blocks and mappings: %s of %s, %s freed, %s failed", units.Grouped(t.Allocs), units.Short(t.Bytes), units.Grouped(t.Frees), units.Grouped(t.Failed))
+	line("tables", "%s, %s, %s, %s, %s, %s, %s", units.Count(c.Stacks, "stack"), units.Count(c.Functions, "function"),
+		units.Count(c.Modules, "module"), units.Count(c.Threads, "thread"), units.Count(c.Stops, "stop"), units.Count(c.Samples, "sample"), units.Count(c.Log, "line")+" of console")
 	for _, p := range c.Parts {
-		share := 100 * float64(p.Bytes) / float64(max(c.Bytes, 1))
-		line("  "+filepath.Base(p.Kind), "%10s  %5.1f%%  %s", shortSize(p.Bytes), share, counted(p.Chunks, "chunk"))
+		line("  "+filepath.Base(p.Kind), "%10s  %7s  %s", units.Short(p.Bytes), units.Percent(p.Bytes, c.Bytes), units.Count(p.Chunks, "chunk"))
 	}
 	const shown = 20
 	for i, s := range c.Stopped {
@@ -209,14 +209,14 @@ func (c *captureSummary) print(out io.Writer) {
 			line("stop", "and %d more", len(c.Stopped)-shown)
 			break
 		}
-		line("stop", "%d, after #%d, %s: %s", i+1, s.Seq, seconds(s.Time.Seconds()), s.Text)
+		line("stop", "%d, after #%d, %s: %s", i+1, s.Seq, units.Time(s.Time), s.Text)
 	}
 	for i, m := range c.Marks {
 		if i == shown {
 			line("mark", "and %d more", len(c.Marks)-shown)
 			break
 		}
-		line("mark", "%s, after #%d, %s", m.Name, m.Seq, seconds(m.Time.Seconds()))
+		line("mark", "%s, after #%d, %s", m.Name, m.Seq, units.Time(m.Time))
 	}
 	for _, why := range c.Partial {
 		line("partial", "%s", why)
@@ -226,17 +226,13 @@ func (c *captureSummary) print(out io.Writer) {
 			line("lost", "for %d more reasons", len(c.Losses)-shown)
 			break
 		}
-		line("lost", "%s at %s: %s", counted(l.Count, "call"), counted(l.Places, "place"), l.Reason)
+		line("lost", "%s at %s: %s", units.Count(l.Count, "call"), units.Count(l.Places, "place"), l.Reason)
 	}
 	if c.Damage != "" {
 		line("damage", "%s", c.Damage)
 	} else {
 		line("damage", "none is known: hdb capture check reads all")
 	}
-}
-
-func seconds(s float64) string {
-	return time.Duration(s * float64(time.Second)).Round(time.Microsecond).String()
 }
 
 // captureCheck is `hdb capture check`.
@@ -254,15 +250,15 @@ func captureCheck(paths []string, out, errw io.Writer) (code int) {
 		}
 		f.Close()
 		if len(wrong)+len(lost) == 0 {
-			what := counted(f.Len(), "event")
+			what := units.Count(f.Len(), "event")
 			if info := f.Info(); info.Aggregate {
-				what = "sums of " + counted(info.Totals.Events, "event")
+				what = "sums of " + units.Count(info.Totals.Events, "event")
 			}
 			if info := f.Info(); len(info.Partial) > 0 {
 				what += "; partial: " + strings.Join(report.ReasonTexts(info.Partial), "; ")
 			}
 			if lost := f.Info().Totals.Lost; lost > 0 {
-				what += "; " + counted(lost, "call") + " lost while it was recorded"
+				what += "; " + units.Count(lost, "call") + " lost while it was recorded"
 			}
 			fmt.Fprintf(out, "%s: whole, %s\n", screen.Clean(path), screen.Clean(what))
 			continue
@@ -287,13 +283,13 @@ func cutText(f *file.File) string {
 		how = "not closed"
 	}
 	if info := f.Info(); info.Aggregate {
-		return how + ": sums of " + counted(info.Totals.Events, "event")
+		return how + ": sums of " + units.Count(info.Totals.Events, "event")
 	}
 	if d.Events == 0 {
 		return how + " before the first event"
 	}
 	_, last, _, to := f.Span()
-	return fmt.Sprintf("%s: complete up to event #%d, %s", how, last, seconds(to.Seconds()))
+	return fmt.Sprintf("%s: complete up to event #%d, %s", how, last, units.Time(to))
 }
 
 // lostParts are lines of what is lost of a capture.
@@ -312,9 +308,9 @@ func lostParts(f *file.File) []string {
 		lines = append(lines, l.String())
 	}
 	if d.Missing > 0 {
-		lines = append(lines, atLeast(d.Open, counted(d.Missing, "event")+" missing"))
+		lines = append(lines, atLeast(d.Open, units.Count(d.Missing, "event")+" missing"))
 	}
-	return append(lines, counted(d.Events, "event")+" can be read")
+	return append(lines, units.Count(d.Events, "event")+" can be read")
 }
 
 // atLeast is a text that begins with a number, to which there may be more.
@@ -323,24 +319,4 @@ func atLeast(more bool, text string) string {
 		return "at least " + text
 	}
 	return text
-}
-
-// counted is a number with what it counts.
-func counted[T ~int | ~uint64](n T, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// shortSize is a size with its unit: 96 B, 1.5 MiB.
-func shortSize[T ~int64 | ~uint64](n T) string {
-	if n < 1024 {
-		return fmt.Sprintf("%d B", n)
-	}
-	v, unit := float64(n)/1024, 0
-	for v >= 1024 && unit < 5 {
-		v, unit = v/1024, unit+1
-	}
-	return fmt.Sprintf("%.1f %ciB", v, "KMGTPE"[unit])
 }

@@ -157,11 +157,11 @@ func TestCaptureCheckOfCuts(t *testing.T) {
 		file []byte
 		want string
 	}{
-		{whole[:len(whole)-40], "cut off: complete up to event #150, 99ms\n"},
-		{whole[:index], "not closed: complete up to event #150, 99ms\n"},
-		{whole[:len(whole)-1], "cut off: complete up to event #150, 99ms\n"},
+		{whole[:len(whole)-40], "cut off: complete up to event #150, 99.000 ms\n"},
+		{whole[:index], "not closed: complete up to event #150, 99.000 ms\n"},
+		{whole[:len(whole)-1], "cut off: complete up to event #150, 99.000 ms\n"},
 		{whole[:100], "cut off before the first event\n"},
-		{sums[:len(sums)-40], "cut off: sums of 1000 events\n"},
+		{sums[:len(sums)-40], "cut off: sums of 1,000 events\n"},
 		{damaged, "damaged or wrong\n"},
 		{damaged[:len(whole)-40], "damaged or wrong\n"},
 	} {

@@ -27,6 +27,7 @@ import (
 	"hdb/internal/outfile"
 	"hdb/internal/panics"
 	"hdb/internal/regular"
+	"hdb/internal/units"
 	"hdb/recording"
 	"hdb/report"
 	"hdb/session"
@@ -575,7 +576,7 @@ func (r *recorder) sayWritten(st *recordings.RecordStatus) {
 	}
 	defer f.Close()
 	if n := uint64(f.Len()); !f.Info().Aggregate {
-		r.say(fmt.Sprintf("%s: incomplete: %s can be read, %s recorded", r.file, counted(n, "event"), counted(max(n, st.Recorded+st.Unwritten), "event")))
+		r.say(fmt.Sprintf("%s: incomplete: %s can be read, %s recorded", r.file, units.Count(n, "event"), units.Count(max(n, st.Recorded+st.Unwritten), "event")))
 	}
 }
 

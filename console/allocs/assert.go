@@ -17,6 +17,7 @@ import (
 	"hdb/internal/outfile"
 	"hdb/internal/regular"
 	"hdb/internal/spelling"
+	"hdb/internal/units"
 	"hdb/query"
 	"hdb/report"
 	"hdb/session"
@@ -61,11 +62,11 @@ func assertCommand(c *desk.Desk) *shell.Command {
 // An Assertion is what the words of assert, or of hdb assert, ask for.
 type Assertion struct {
 	Limits       report.Limits
-	RawSizes     bool   // texts have sizes as bytes, without units
-	Since        string // the moment that growth counts from
-	Suppressions string // a file, "" for none
-	JUnit, SARIF string // files to write, "" for none
-	Force        bool   // they may be replaced
+	Sizes        units.Sizes // how texts have sizes
+	Since        string      // the moment that growth counts from
+	Suppressions string      // a file, "" for none
+	JUnit, SARIF string      // files to write, "" for none
+	Force        bool        // they may be replaced
 }
 
 // ParseFlag reads one flag of assert at words[i]. It is false if there is none of
@@ -230,7 +231,7 @@ func (a *Assertion) Check(ctx context.Context, s *session.Session) (*Outcome, er
 	if err != nil {
 		return nil, err
 	}
-	p.RawSizes = a.RawSizes
+	p.Units = a.Sizes
 	if a.Limits.MaxLiveGrowth != nil {
 		if a.Limits.Since, err = s.Queries.Baseline(p, query.ParseMoment(a.Since)); err != nil {
 			return nil, fmt.Errorf("assert: --since %w", err)
@@ -326,7 +327,7 @@ func runAssert(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	if err := errors.Join(a.Ready(), a.Vacant(c.Session.Captures.Path())); err != nil {
 		return err
 	}
-	a.RawSizes = c.Out.Sizes.Raw
+	a.Sizes = c.Out.Sizes
 	o, err := a.Check(ctx, c.Session)
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ func browse(ctx context.Context, c *desk.Desk, in shell.Input, r *Report) error 
 	if err != nil {
 		return err
 	}
-	p.RawSizes = c.Out.Sizes.Raw
+	p.Units = c.Out.Sizes
 	r.Tree.Measure, _ = r.measure.of(p, c.Out.Sizes)
 	b := report.NewBrowser(report.NewTree(p, r.Tree))
 	defer c.Split.Pause()()

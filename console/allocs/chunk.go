@@ -283,7 +283,7 @@ func slack(c *desk.Desk, ctx context.Context, all fitView, limit int) (slackTabl
 func printFragmentation(o *screen.Output, v *fragmentationView) {
 	var rows [][]screen.Span
 	row := func(n uint64, text string) {
-		rows = append(rows, []screen.Span{screen.Plain(o.Sizes.Short(n)), screen.Plain(share(n, v.System)), screen.Plain(text)})
+		rows = append(rows, []screen.Span{screen.Plain(o.Sizes.Short(n)), screen.Plain(units.Percent(n, v.System)), screen.Plain(text)})
 	}
 	usableRows(v.Fit, v.Usable, v.Blocks, row)
 	row(v.Headers, "their headers")

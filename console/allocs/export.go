@@ -17,6 +17,7 @@ import (
 	"hdb/console/shell"
 	"hdb/internal/flags"
 	"hdb/internal/outfile"
+	"hdb/internal/units"
 	"hdb/query"
 	"hdb/report"
 	"hdb/session"
@@ -71,8 +72,8 @@ type Export struct {
 	File    string // "-" is the output, "" not said
 	Force   bool   // FILE may be replaced
 
-	RawSizes bool // texts have sizes as bytes, without units
-	parts    query.ProfileParts
+	Sizes units.Sizes // how texts have sizes
+	parts query.ProfileParts
 }
 
 // ParseExport reads the words behind export: flags, the format, and what is
@@ -190,7 +191,7 @@ func (e *Export) to(ctx context.Context, s *session.Session, w io.Writer) (err e
 	if e.Format.Code {
 		s.Queries.LocateCode(p)
 	}
-	p.RawSizes = e.RawSizes
+	p.Units = e.Sizes
 	o := e.Options
 	o.Recording = r
 	if o.Root == "" {
@@ -268,7 +269,7 @@ func runExport(ctx context.Context, c *desk.Desk, in shell.Input, format string)
 	case len(rest) == 1:
 		e.File = rest[0]
 	}
-	e.RawSizes = c.Out.Sizes.Raw
+	e.Sizes = c.Out.Sizes
 	info, err := c.Session.Recorded.Info()
 	if err != nil {
 		return err

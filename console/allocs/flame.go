@@ -15,6 +15,7 @@ import (
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/flags"
+	"hdb/internal/units"
 	"hdb/query"
 	"hdb/report"
 	"hdb/report/page"
@@ -43,8 +44,8 @@ type Page struct {
 	measure chosenMeasure
 	limit   int // of a table of text
 
-	RawSizes bool // sizes are shown as bytes, without units
-	parts    query.ProfileParts
+	Sizes units.Sizes // how texts have sizes
+	parts query.ProfileParts
 }
 
 // ParsePage reads the words behind flamegraph and table. One that is no flag names
@@ -107,7 +108,7 @@ func (m *chosenMeasure) flag() flags.Flag {
 }
 
 // of is the measure for a profile, and a line that tells why it is not the usual one.
-func (m chosenMeasure) of(p *report.Profile, sizes screen.Sizes) (report.Measure, string) {
+func (m chosenMeasure) of(p *report.Profile, sizes units.Sizes) (report.Measure, string) {
 	if m.named {
 		return m.measure, ""
 	}
@@ -118,7 +119,7 @@ func (m chosenMeasure) of(p *report.Profile, sizes screen.Sizes) (report.Measure
 }
 
 // peakNote tells why a report is by the peak, and what shows the end.
-func peakNote(sizes screen.Sizes, live uint64, other string) string {
+func peakNote(sizes units.Sizes, live uint64, other string) string {
 	left := "nothing is live at the end"
 	if live > 0 {
 		left = "only " + sizes.Short(live) + " are live at the end"
@@ -149,7 +150,7 @@ func (p *Page) Write(ctx context.Context, s *session.Session, out io.Writer) err
 		if err != nil {
 			return err
 		}
-		profile.RawSizes = p.RawSizes
+		profile.Units = p.Sizes
 		return p.draw(writerUntil{w, ctx}, profile)
 	}
 	if p.File == "-" {
@@ -175,7 +176,7 @@ func MomentFlag(m *query.Moment) flags.Flag {
 }
 
 func (p *Page) draw(w io.Writer, profile *report.Profile) error {
-	measure, note := p.measure.of(profile, screen.Sizes{Raw: profile.RawSizes})
+	measure, note := p.measure.of(profile, profile.Units)
 	switch ext := filepath.Ext(p.File); {
 	case p.verb == "flamegraph":
 		return page.WriteFlamegraph(w, profile, measure)
@@ -236,7 +237,7 @@ func runPage(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	default:
 		p.File = fmt.Sprintf("%s.%d.html", filepath.Base(info.Program), info.PID)
 	}
-	p.RawSizes = c.Out.Sizes.Raw
+	p.Sizes = c.Out.Sizes
 	if err := p.Write(ctx, c.Session, nil); err != nil {
 		return err
 	}
@@ -252,7 +253,7 @@ func showTable(c *desk.Desk, in shell.Input, page Page) error {
 	if err != nil {
 		return err
 	}
-	p.RawSizes = c.Out.Sizes.Raw
+	p.Units = c.Out.Sizes
 	by, _ := page.measure.of(p, c.Out.Sizes)
 	all := p.Counted()
 	var rows []rowView

@@ -95,10 +95,10 @@ func showGrowth(c *desk.Desk, in shell.Input, g *query.Growth, from query.Moment
 		if g.Total == 0 {
 			o.Printf("no recorded block is live that was allocated since %s\n", from)
 		} else {
-			o.Printf("since %s: %s in %s live%s\n", from, o.Sizes.Long(g.Bytes), units.Count(g.Blocks, "block"), inTime(o, int64(g.Bytes), int64(g.Blocks), g.Elapsed))
+			o.Printf("since %s: %s live%s\n", from, units.Blocks(o.Sizes, g.Bytes, g.Blocks), inTime(o, int64(g.Bytes), int64(g.Blocks), g.Elapsed))
 		}
 		for _, r := range g.Rows {
-			o.Printf("%s in %s, of %s allocated%s\n", o.Sizes.Long(r.LiveBytes), units.Count(r.LiveBlocks, "block"), units.Grouped(r.Count), inTime(o, int64(r.LiveBytes), int64(r.LiveBlocks), g.Elapsed))
+			o.Printf("%s, of %s allocated%s\n", units.Blocks(o.Sizes, r.LiveBytes, r.LiveBlocks), units.Grouped(r.Count), inTime(o, int64(r.LiveBytes), int64(r.LiveBlocks), g.Elapsed))
 			printUserFrames(c, o, r.Stack, "")
 		}
 		if len(g.Rows) < g.Total {
@@ -180,10 +180,10 @@ func viewSuppressed(u *report.Suppressed) suppressedView {
 // noteKept says what leaks leaves out.
 func noteKept(o *screen.Output, k query.Kept) {
 	if k.Blocks > 0 {
-		o.Printf("not counted: %s in %s, kept by language runtimes for themselves; `leaks --strict` lists them\n", o.Sizes.Long(k.Bytes), units.Count(k.Blocks, "block"))
+		o.Printf("not counted: %s, kept by language runtimes for themselves; `leaks --strict` lists them\n", units.Blocks(o.Sizes, k.Bytes, k.Blocks))
 	}
 	if u := k.Suppressed; u != nil {
-		o.Printf("suppressed: %s in %s\n", o.Sizes.Long(u.Bytes), units.Count(u.Blocks, "block"))
+		o.Printf("suppressed: %s\n", units.Blocks(o.Sizes, u.Bytes, u.Blocks))
 		o.Text(u.Text())
 	}
 }
@@ -208,18 +208,7 @@ func inTime(o *screen.Output, bytes, blocks int64, elapsed time.Duration) string
 	if r == nil {
 		return ""
 	}
-	return fmt.Sprintf(": %s and %s blocks/s over %s", o.Sizes.Rate(r.Bytes), rateOf(r.Blocks), screen.ShortTime(elapsed))
-}
-
-// rateOf is a number of blocks in a second.
-func rateOf(n float64) string {
-	if n < 0 {
-		return "-" + rateOf(-n)
-	}
-	if n >= 100 {
-		return units.Grouped(int64(n + 0.5))
-	}
-	return strconv.FormatFloat(n, 'f', 1, 64)
+	return fmt.Sprintf(": %s and %s blocks/s over %s", o.Sizes.Rate(r.Bytes), units.PerSecond(r.Blocks), units.Time(elapsed))
 }
 
 func runDiff(_ context.Context, c *desk.Desk, in shell.Input) error {
@@ -283,9 +272,9 @@ func showDiff(c *desk.Desk, in shell.Input, d *query.Diff, per query.Per) {
 	}
 	columns = append(columns, screen.Column{Head: per.String()}, screen.Column{})
 	for _, ch := range shown {
-		row := []screen.Span{screen.Plain(c.Out.Sizes.Signed(ch.Bytes)), screen.Plain(fmt.Sprintf("%+d", ch.Blocks)), screen.Plain(c.Out.Sizes.Short(ch.After))}
+		row := []screen.Span{screen.Plain(c.Out.Sizes.Signed(ch.Bytes)), screen.Plain(units.Signed(ch.Blocks)), screen.Plain(c.Out.Sizes.Short(ch.After))}
 		if r := rate(ch.Bytes, ch.Blocks, d.Elapsed()); r != nil {
-			row = append(row, screen.Plain(c.Out.Sizes.Rate(r.Bytes)), screen.Plain(rateOf(r.Blocks)))
+			row = append(row, screen.Plain(c.Out.Sizes.Rate(r.Bytes)), screen.Plain(units.PerSecond(r.Blocks)))
 		}
 		table = append(table, append(row, screen.Func(siteName(c.Out, per, ch.Site)), sitePlace(ch.Site, per)))
 	}
@@ -388,18 +377,18 @@ func printDiffHead(o *screen.Output, d *query.Diff) {
 	if d.To == "now" {
 		to = d.To
 	}
-	o.Printf("live: %s in %s at %s, %s in %s %s\n", o.Sizes.Long(d.FromBytes), units.Count(d.FromBlocks, "block"), d.From, o.Sizes.Long(d.ToBytes), units.Count(d.ToBlocks, "block"), to)
+	o.Printf("live: %s at %s, %s %s\n", units.Blocks(o.Sizes, d.FromBytes, d.FromBlocks), d.From, units.Blocks(o.Sizes, d.ToBytes, d.ToBlocks), to)
 	if bytes, blocks := int64(d.ToBytes)-int64(d.FromBytes), int64(d.ToBlocks)-int64(d.FromBlocks); bytes != 0 || blocks != 0 {
-		o.Printf("change: %s in %+d blocks%s\n", o.Sizes.Signed(bytes), blocks, inTime(o, bytes, blocks, d.Elapsed()))
+		o.Printf("change: %s in %s%s\n", o.Sizes.Signed(bytes), units.Change(blocks, "block"), inTime(o, bytes, blocks, d.Elapsed()))
 	}
 }
 
 // changedMappings is how many mappings of a layer came or went.
 func changedMappings(l query.Layer, n int64) string {
 	if l == query.PythonArenas {
-		return fmt.Sprintf("%+d arenas", n)
+		return units.Change(n, "arena")
 	}
-	return fmt.Sprintf("%+d mappings", n)
+	return units.Change(n, "mapping")
 }
 
 // showStackDiff shows the changes of stacks that are the largest, at most limit of them.
@@ -421,7 +410,7 @@ func showStackDiff(c *desk.Desk, in shell.Input, d *query.Diff, limit int) {
 			o.Printf("nothing that is live changed\n")
 		}
 		for i, ch := range shown {
-			o.Printf("%s in %+d blocks, %s live%s\n", o.Sizes.Signed(ch.Bytes), ch.Blocks, o.Sizes.Short(ch.After), inTime(o, ch.Bytes, ch.Blocks, d.Elapsed()))
+			o.Printf("%s in %s, %s live%s\n", o.Sizes.Signed(ch.Bytes), units.Change(ch.Blocks, "block"), o.Sizes.Short(ch.After), inTime(o, ch.Bytes, ch.Blocks, d.Elapsed()))
 			printUserFrames(c, o, stacks[i], "")
 		}
 		if len(shown) < len(d.Changes) {

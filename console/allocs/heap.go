@@ -139,7 +139,7 @@ func belowText(by heap.Measure, rows []heap.Row) string {
 	if len(rows) == 0 || rows[0].Site.File != "" || by.Of(rows[0])/9 <= all/10 {
 		return ""
 	}
-	return fmt.Sprintf("%s has %.1f %% of all, with what it calls in libraries: `tree --full` shows the functions there", rows[0].Site.Function, 100*float64(by.Of(rows[0]))/float64(all))
+	return fmt.Sprintf("%s has %s of all, with what it calls in libraries: `tree --full` shows the functions there", rows[0].Site.Function, units.Percent(by.Of(rows[0]), all))
 }
 
 type topView struct {
@@ -167,7 +167,7 @@ func topViewOf(r heap.Row, per query.Per) topView {
 }
 
 // topNumbers are the numbers that a measure is shown with, and their heads.
-func topNumbers(sizes screen.Sizes, by heap.Measure, r heap.Row) (numbers []screen.Span, heads [2]string) {
+func topNumbers(sizes units.Sizes, by heap.Measure, r heap.Row) (numbers []screen.Span, heads [2]string) {
 	switch by {
 	case heap.ByBytes, heap.ByCount:
 		return []screen.Span{screen.Plain(sizes.Short(r.Bytes)), screen.Plain(units.Grouped(r.Count))}, [2]string{"bytes", "calls"}
@@ -350,7 +350,7 @@ func showStackRows(c *desk.Desk, in shell.Input, rows []query.StackRow, by heap.
 			if by == heap.ByTemporary {
 				o.Printf("%s of %s temporary\n", units.Count(r.Temporary, "block"), units.Grouped(r.Count))
 			} else {
-				o.Printf("%s in %s, of %s allocated\n", o.Sizes.Long(r.LiveBytes), units.Count(r.LiveBlocks, "block"), units.Grouped(r.Count))
+				o.Printf("%s, of %s allocated\n", units.Blocks(o.Sizes, r.LiveBytes, r.LiveBlocks), units.Grouped(r.Count))
 			}
 			printUserFrames(c, o, r.Stack, "")
 		}
@@ -435,7 +435,7 @@ func showWhence(c *desk.Desk, in shell.Input, w *query.Whence) {
 		case w.Event != nil:
 			o.Printf("%#x is byte %s of %s at %#x\n", w.Addr, units.Grouped(w.Addr-w.Start), o.Sizes.Long(w.Event.Size), w.Start)
 			desk.PrintBlockType(o, w.Type, w.Addr-w.Start)
-			o.Printf("#%d %s   thread %s   %s, %s ago\n", w.Event.Seq, desk.Called(o)(w.Event), desk.Runner(w.Event, desk.ThreadNames(c.Session)), screen.ShortTime(w.Event.Time), screen.ShortTime(w.Age))
+			o.Printf("#%d %s   thread %s   %s, %s ago\n", w.Event.Seq, desk.Called(o)(w.Event), desk.Runner(w.Event, desk.ThreadNames(c.Session)), units.Time(w.Event.Time), units.Time(w.Age))
 			printUserFrames(c, o, names.Stack{Frames: w.Frames}, fmt.Sprintf("bt #%d", w.Event.Seq))
 			return
 		case w.Last != nil:

@@ -285,7 +285,7 @@ func jemallocFragmentation(c *desk.Desk, ctx context.Context, in shell.Input, a 
 func printJemallocFragmentation(o *screen.Output, v *jemallocFragmentationView) {
 	var rows [][]screen.Span
 	row := func(n uint64, text string) {
-		rows = append(rows, []screen.Span{screen.Plain(o.Sizes.Short(n)), screen.Plain(share(n, v.System)), screen.Plain(text)})
+		rows = append(rows, []screen.Span{screen.Plain(o.Sizes.Short(n)), screen.Plain(units.Percent(n, v.System)), screen.Plain(text)})
 	}
 	usableRows(v.Fit, v.Usable, v.Blocks, row)
 	row(v.Cached, "free, in the tcaches of threads")

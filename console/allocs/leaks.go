@@ -310,7 +310,7 @@ func showLeaks(c *desk.Desk, in shell.Input, q leaksAsked, a *heaps.LeakAnswer, 
 			}
 			o.Printf("%s\n", orWaiting(c.Session, none))
 		} else if since != "" {
-			o.Printf("since %s: %s in %s live%s\n", since, o.Sizes.Long(live.Bytes), units.Count(live.Blocks, "block"), inTime(o, int64(live.Bytes), int64(live.Blocks), a.Elapsed))
+			o.Printf("since %s: %s live%s\n", since, units.Blocks(o.Sizes, live.Bytes, live.Blocks), inTime(o, int64(live.Bytes), int64(live.Blocks), a.Elapsed))
 		}
 		for i := range a.Rows {
 			printLeakRow(c, o, a, &a.Rows[i])
@@ -363,9 +363,9 @@ func (q *leaksAsked) again(n int) string {
 func printLeakRow(c *desk.Desk, o *screen.Output, a *heaps.LeakAnswer, r *heaps.LeakRow) {
 	with := ""
 	if r.With.Blocks > 0 {
-		with = fmt.Sprintf(", and %s in %s with them", o.Sizes.Long(r.With.Bytes), units.Count(r.With.Blocks, "block"))
+		with = fmt.Sprintf(", and %s with them", units.Blocks(o.Sizes, r.With.Bytes, r.With.Blocks))
 	}
-	head := fmt.Sprintf("%s: %s in %s%s", r.Reach, o.Sizes.Long(r.Bytes), units.Count(r.Blocks, "block"), with)
+	head := fmt.Sprintf("%s: %s%s", r.Reach, units.Blocks(o.Sizes, r.Bytes, r.Blocks), with)
 	rate := ""
 	if a.Elapsed > 0 {
 		rate = inTime(o, int64(r.Bytes), int64(r.Blocks), a.Elapsed)

@@ -25,13 +25,13 @@ func noteGo(c *desk.Desk, o *screen.Output, q *leaksAsked, a *heaps.LeakAnswer) 
 	all := goSum(a)
 	switch {
 	case a.GoError != nil && all.Blocks > 0:
-		o.Printf("not counted: %s in %s of Go, whose garbage collector frees unreachable blocks; `top` and `live` list them\n", o.Sizes.Long(all.Bytes), units.Count(all.Blocks, "block"))
+		o.Printf("not counted: %s of Go, whose garbage collector frees unreachable blocks; `top` and `live` list them\n", units.Blocks(o.Sizes, all.Bytes, all.Blocks))
 		o.Printf("what holds them is unknown: %v\n", a.GoError)
 	case a.GoError != nil:
 		o.Printf("not searched: the heap of Go, whose garbage collector frees unreachable blocks: %v\n", a.GoError)
 	case a.GoKnown:
 		garbage := graph.Sum{Blocks: a.Go[graph.Definite].Blocks + a.Go[graph.Indirect].Blocks, Bytes: a.Go[graph.Definite].Bytes + a.Go[graph.Indirect].Bytes}
-		o.Printf("Go: %s in %s live, which is not yet collected\n", o.Sizes.Long(all.Bytes), units.Count(all.Blocks, "block"))
+		o.Printf("Go: %s live, which is not yet collected\n", units.Blocks(o.Sizes, all.Bytes, all.Blocks))
 		var table [][]screen.Span
 		for _, row := range []struct {
 			graph.Sum
@@ -61,9 +61,9 @@ func printGoRows(c *desk.Desk, o *screen.Output, q *leaksAsked, a *heaps.LeakAns
 		}
 		garbage := ""
 		if r.Garbage.Blocks > 0 {
-			garbage = fmt.Sprintf(", of which %s in %s is garbage", o.Sizes.Long(r.Garbage.Bytes), units.Count(r.Garbage.Blocks, "block"))
+			garbage = fmt.Sprintf(", of which %s is garbage", units.Blocks(o.Sizes, r.Garbage.Bytes, r.Garbage.Blocks))
 		}
-		o.Printf("Go: %s in %s, of %s allocated%s\n", o.Sizes.Long(r.Live.Bytes), units.Count(r.Live.Blocks, "block"), units.Grouped(r.StackRow.Count), garbage)
+		o.Printf("Go: %s, of %s allocated%s\n", units.Blocks(o.Sizes, r.Live.Bytes, r.Live.Blocks), units.Grouped(r.StackRow.Count), garbage)
 		if r.HeldBy != "" {
 			o.Printf("the largest, at %#x, is held by %s\n", r.Block.Addr, r.HeldBy)
 		}

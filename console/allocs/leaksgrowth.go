@@ -101,7 +101,7 @@ func showLeaksGrowth(c *desk.Desk, in shell.Input, q leaksAsked, a *heaps.Growth
 		Rows []growthRowView `json:"rows"`
 		Copy *copyView       `json:"copy,omitempty"`
 	}{instants, int64(a.Elapsed), a.Total, a.Others, viewKept(a.Kept), views, viewCopy(a.Copy)}, func(o *screen.Output) {
-		o.Printf("compared: live bytes at %s, over %s\n", instantNames(a.Instants), screen.ShortTime(a.Elapsed))
+		o.Printf("compared: live bytes at %s, over %s\n", instantNames(a.Instants), units.Time(a.Elapsed))
 		if a.Total == 0 {
 			o.Printf("%s grew at each of them\n", noStack(q, a))
 		}
@@ -165,7 +165,7 @@ func viewGrowthRow(r *heaps.GrowthRow, a *heaps.GrowthAnswer) growthRowView {
 // printGrowthRow prints a stack whose live bytes grew from moment to moment.
 func printGrowthRow(c *desk.Desk, o *screen.Output, a *heaps.GrowthAnswer, r *heaps.GrowthRow) {
 	bytes, blocks := r.Grown()
-	o.Printf("%s in %+d blocks%s\n", o.Sizes.Signed(bytes), blocks, inTime(o, bytes, blocks, a.Elapsed))
+	o.Printf("%s in %s%s\n", o.Sizes.Signed(bytes), units.Change(blocks, "block"), inTime(o, bytes, blocks, a.Elapsed))
 	live := make([]string, len(r.Live))
 	for i := range r.Live {
 		live[i] = o.Sizes.Short(r.Live[i].Bytes)

@@ -99,7 +99,7 @@ type mallocView struct {
 	Hints     []string          `json:"hints,omitempty"`
 }
 
-func viewMalloc(sizes screen.Sizes, a *heaps.AllocatorAnswer) mallocView {
+func viewMalloc(sizes units.Sizes, a *heaps.AllocatorAnswer) mallocView {
 	v := mallocView{Allocator: a.Other, TCaches: len(a.TCaches()), More: a.MoreDamage()}
 	for i := range a.Arenas() {
 		v.Arenas = append(v.Arenas, viewArena(a, i))
@@ -120,7 +120,7 @@ func viewMalloc(sizes screen.Sizes, a *heaps.AllocatorAnswer) mallocView {
 }
 
 // hintText says what could be done.
-func hintText(sizes screen.Sizes, h heaps.AllocatorHint) string {
+func hintText(sizes units.Sizes, h heaps.AllocatorHint) string {
 	switch h.Kind {
 	case heaps.HintTrim:
 		return "malloc_trim(0) would give " + sizes.Long(h.Bytes) + " back to the kernel"
@@ -268,7 +268,7 @@ func runMallocArenas(_ context.Context, c *desk.Desk, in shell.Input) error {
 				lock = "locked"
 			}
 			rows = append(rows, []screen.Span{screen.Plain(name), screen.Plain(v.Address), screen.Plain(o.Sizes.Short(v.System)), screen.Plain(o.Sizes.Short(v.MaxSystem)),
-				screen.Plain(strconv.Itoa(v.Heaps)), screen.Plain(o.Sizes.Short(v.Used)), screen.Plain(share(v.Used, v.System)), screen.Plain(o.Sizes.Short(v.LargestFree)), screen.Plain(strings.Join(threads, " ")), screen.Plain(lock)})
+				screen.Plain(strconv.Itoa(v.Heaps)), screen.Plain(o.Sizes.Short(v.Used)), screen.Plain(units.Percent(v.Used, v.System)), screen.Plain(o.Sizes.Short(v.LargestFree)), screen.Plain(strings.Join(threads, " ")), screen.Plain(lock)})
 		}
 		o.Table([]screen.Column{{Head: "arena"}, {Head: "address"}, right("system"), right("at most"), right("heaps"), right("used"), right("share"), right("largest free"), {Head: "threads"}, {}}, rows)
 	})

@@ -62,7 +62,7 @@ func runPythonBlock(_ context.Context, c *desk.Desk, in shell.Input) error {
 	c.Show(in, v, func(o *screen.Output) {
 		printPythonBlock(o, at, b)
 		if w != nil && w.Event != nil {
-			o.Printf("#%d %s   thread %s   %s, %s ago\n", w.Event.Seq, desk.Called(o)(w.Event), desk.ThreadNames(c.Session)[int(w.Event.TID)], screen.ShortTime(w.Event.Time), screen.ShortTime(w.Age))
+			o.Printf("#%d %s   thread %s   %s, %s ago\n", w.Event.Seq, desk.Called(o)(w.Event), desk.ThreadNames(c.Session)[int(w.Event.TID)], units.Time(w.Event.Time), units.Time(w.Age))
 			printUserFrames(c, o, names.Stack{Frames: w.Frames}, fmt.Sprintf("bt #%d", w.Event.Seq))
 		} else if w != nil && w.Last != nil {
 			o.Printf("the last recorded event about it: #%d %s; `bt #%d` shows its stack\n", w.Last.Seq, desk.Called(o)(w.Last), w.Last.Seq)

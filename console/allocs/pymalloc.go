@@ -291,7 +291,7 @@ func printPythonArenas(o *screen.Output, title string, arenas []pythonArenaView)
 	var rows [][]screen.Span
 	for _, a := range arenas[:min(len(arenas), maxPythonRows)] {
 		rows = append(rows, []screen.Span{screen.Plain(a.Address), screen.Plain(o.Sizes.Short(uint64(a.Size))), screen.Plain(strconv.Itoa(a.Pools)), screen.Plain(strconv.Itoa(a.FreePools)),
-			screen.Plain(units.Grouped(a.UsedBlocks)), screen.Plain(o.Sizes.Short(a.UsedBytes)), screen.Plain(share(a.UsedBytes, uint64(a.Size)))})
+			screen.Plain(units.Grouped(a.UsedBlocks)), screen.Plain(o.Sizes.Short(a.UsedBytes)), screen.Plain(units.Percent(a.UsedBytes, uint64(a.Size)))})
 	}
 	o.Table([]screen.Column{{Head: "arena"}, right("size"), right("pools"), right("free"), right("blocks"), right("bytes in use"), right("full")}, rows)
 	if more := len(arenas) - maxPythonRows; more > 0 {
@@ -303,13 +303,6 @@ func printPythonArenas(o *screen.Output, title string, arenas []pythonArenaView)
 }
 
 func right(head string) screen.Column { return screen.Column{Head: head, Right: true} }
-
-func share(part, whole uint64) string {
-	if whole == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%.0f %%", 100*float64(part)/float64(whole))
-}
 
 type pythonPoolView struct {
 	Address string `json:"address"`
@@ -397,7 +390,7 @@ func printPythonPools(o *screen.Output, views []pythonPoolView, free int) {
 			full++
 		} else if len(rows) < maxPythonRows {
 			rows = append(rows, []screen.Span{screen.Plain(p.Address), screen.Plain(strconv.Itoa(p.Class)), screen.Plain(strconv.Itoa(p.Size)), screen.Plain(strconv.Itoa(p.Used)),
-				screen.Plain(strconv.Itoa(p.Blocks - p.Used)), screen.Plain(share(uint64(p.Used), uint64(p.Blocks)))})
+				screen.Plain(strconv.Itoa(p.Blocks - p.Used)), screen.Plain(units.Percent(uint64(p.Used), uint64(p.Blocks)))})
 		}
 	}
 	if len(rows) > 0 {

@@ -402,7 +402,7 @@ func viewRetained(kept, lostToo graph.Sum) retainedView {
 }
 
 func printRetained(o *screen.Output, kept, lostToo graph.Sum) {
-	o.Printf("it keeps %s in %s alive, itself included\n", o.Sizes.Long(kept.Bytes), units.Count(kept.Blocks, "block"))
+	o.Printf("it keeps %s alive, itself included\n", units.Blocks(o.Sizes, kept.Bytes, kept.Blocks))
 	if lostToo.Blocks > 0 {
 		o.Printf("lost blocks lead to %s of that in %s, too\n", o.Sizes.Long(lostToo.Bytes), units.Count(lostToo.Blocks, "block"))
 	}
@@ -464,10 +464,10 @@ func showWhy(c *desk.Desk, in shell.Input, text string, w *heaps.WhyAnswer) {
 		case e == nil:
 			o.Line(screen.Guess("(no stack: not in a recording)"))
 		default:
-			o.Printf("#%d %s   thread %s   %s, %s ago\n", e.Event.Seq, desk.Called(o)(e.Event), desk.Runner(e.Event, desk.ThreadNames(c.Session)), screen.ShortTime(e.Event.Time), screen.ShortTime(e.Age))
+			o.Printf("#%d %s   thread %s   %s, %s ago\n", e.Event.Seq, desk.Called(o)(e.Event), desk.Runner(e.Event, desk.ThreadNames(c.Session)), units.Time(e.Event.Time), units.Time(e.Age))
 			printUserFrames(c, o, names.Stack{Frames: e.Frames}, fmt.Sprintf("bt #%d", e.Event.Seq))
 			for _, before := range w.Chain {
-				o.Printf("before: #%d %s   %s\n", before.Seq, desk.Called(o)(before), screen.ShortTime(before.Time))
+				o.Printf("before: #%d %s   %s\n", before.Seq, desk.Called(o)(before), units.Time(before.Time))
 			}
 		}
 		o.Printf("held by %s:\n", units.Count(w.Refs.Total, "word"))

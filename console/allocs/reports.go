@@ -188,7 +188,7 @@ func showRecorded(c *desk.Desk, in shell.Input, r *Report) error {
 	if err != nil {
 		return err
 	}
-	p.RawSizes = c.Out.Sizes.Raw
+	p.Units = c.Out.Sizes
 	if r.File != "" {
 		err := newFile(c.Session, in.Name, r.File, r.Force, func(w io.Writer) error { return page.WriteTimeline(w, p) })
 		if err != nil {

@@ -123,7 +123,7 @@ func runFindType(ctx context.Context, c *desk.Desk, in shell.Input) error {
 		if len(views) < of.All.Blocks {
 			more = fmt.Sprintf("; `find -type /%d %s` lists all", of.All.Blocks, name)
 		}
-		o.Printf("%s in %s%s\n", o.Sizes.Long(of.All.Bytes), units.Count(of.All.Blocks, "block"), more)
+		o.Printf("%s%s\n", units.Blocks(o.Sizes, of.All.Bytes, of.All.Blocks), more)
 		printUnknown(o, of.Unknown)
 		if of.Go {
 			o.Printf("%s\n", ofSlots)

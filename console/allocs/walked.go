@@ -56,7 +56,7 @@ func showWalked(ctx context.Context, c *desk.Desk, in shell.Input, condition *co
 		if len(views) < w.Blocks {
 			o.Printf("the largest %d of %s; `live all` lists all\n", len(views), units.Grouped(w.Blocks))
 		}
-		o.Printf("live: %s in %s, found in the heap itself: nothing was recorded, so who allocated them is unknown\n", o.Sizes.Long(w.Bytes), units.Count(w.Blocks, "block"))
+		o.Printf("live: %s, found in the heap itself: nothing was recorded, so who allocated them is unknown\n", units.Blocks(o.Sizes, w.Bytes, w.Blocks))
 		printUnknown(o, w.Unknown)
 		if w.Go {
 			o.Printf("%s\n", ofSlots)

@@ -296,7 +296,7 @@ func (t *whatText) inHeap() bool { return t.w.Region != nil && t.w.Region.Kind =
 var eventVerbs = map[capture.Kind]string{capture.Free: "freed by", capture.Map: "mapped by", capture.Unmap: "unmapped by"}
 
 func (t *whatText) event(e *recording.Event) {
-	t.o.Printf("%s #%d %s   thread %s   %s\n", cmp.Or(eventVerbs[e.Kind], "made by"), e.Seq, desk.Called(t.o)(e), t.threads[int(e.TID)], screen.ShortTime(e.Time))
+	t.o.Printf("%s #%d %s   thread %s   %s\n", cmp.Or(eventVerbs[e.Kind], "made by"), e.Seq, desk.Called(t.o)(e), t.threads[int(e.TID)], units.Time(e.Time))
 	st := t.c.Session.Queries.StackOf(e)
 	if !t.c.Session.Settings.PastMain {
 		st = st.ToMain()

@@ -7,6 +7,7 @@ import (
 	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
+	"hdb/internal/units"
 	"hdb/names"
 	"hdb/symbols/debuginfod"
 )
@@ -115,7 +116,7 @@ func (v downloadView) what() string {
 }
 
 // state says where a file is, or why it is nowhere.
-func (v downloadView) state(sizes screen.Sizes) string {
+func (v downloadView) state(sizes units.Sizes) string {
 	switch {
 	case v.Error != "":
 		return v.Error

@@ -82,7 +82,7 @@ func showFound(c *desk.Desk, in shell.Input, n int, text string) {
 }
 
 // costMargin puts what the lines of a window allocated before them.
-func costMargin(sizes screen.Sizes, w *screen.Window, costs map[int]query.LineCost) {
+func costMargin(sizes units.Sizes, w *screen.Window, costs map[int]query.LineCost) {
 	w.Margin = func(n int) string {
 		cost, ok := costs[n]
 		if !ok {

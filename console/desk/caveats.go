@@ -43,7 +43,7 @@ func Warnings(doubt report.Doubt) []string {
 }
 
 // doubtTexts say what makes it less sure who holds the blocks.
-func doubtTexts(d *heaps.Doubts, sizes screen.Sizes) (all []string) {
+func doubtTexts(d *heaps.Doubts, sizes units.Sizes) (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	if d.Other != "" {
 		say("the heap of %s was not walked: blocks that are not recorded are unknown, and so is what they hold", d.Other)

@@ -256,7 +256,7 @@ func EventRow(c *Desk, e *recording.Event, where [2]screen.Span, names map[int]s
 		size = c.Out.Sizes.Short(e.Size)
 	}
 	return []screen.Span{
-		screen.Head(fmt.Sprintf("#%d", e.Seq)), screen.Plain(screen.ShortTime(e.Time)), screen.Plain(Runner(e, names)),
+		screen.Head(fmt.Sprintf("#%d", e.Seq)), screen.Plain(units.Time(e.Time)), screen.Plain(Runner(e, names)),
 		screen.Plain(size), screen.Plain(Called(c.Out)(e)), where[0], where[1],
 	}
 }

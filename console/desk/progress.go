@@ -68,7 +68,7 @@ func ProgressLine(st recordings.RecordStatus, rate uint64) string {
 	if st.Lost > 0 {
 		parts = append(parts, units.Grouped(st.Lost)+" lost")
 	}
-	return strings.Join(append(parts, "file "+units.Short(uint64(st.Bytes))), ", ")
+	return strings.Join(append(parts, "file "+units.Short(st.Bytes)), ", ")
 }
 
 // Clear takes the line away, so that something else can be printed.
@@ -86,7 +86,7 @@ func (p *Progress) write(s string) { _, _ = io.WriteString(p.W, s) }
 func RecordSummary(st recordings.RecordStatus, file string) string {
 	live := "no block live at the end"
 	if st.LiveBlocks > 0 {
-		live = "live at the end " + LiveText(screen.Sizes{}, st)
+		live = "live at the end " + LiveText(units.Sizes{}, st)
 	}
 	uncounted := report.ReasonText(capture.Reason{Kind: capture.GoHeap})
 	switch {
@@ -105,7 +105,7 @@ func RecordSummary(st recordings.RecordStatus, file string) string {
 		lost = ", " + units.Count(st.Lost, "call") + " lost"
 	}
 	return screen.Sprintf("%s: %s, %s, %s%s, with symbols and source lines: %s", file,
-		keptEvents(st), units.Count(st.Stacks, "stack"), live, lost, units.Short(uint64(st.Bytes)))
+		keptEvents(st), units.Count(st.Stacks, "stack"), live, lost, units.Short(st.Bytes))
 }
 
 // UnfollowedText says why nothing is known of a program's blocks.
@@ -124,9 +124,9 @@ func keptEvents(st recordings.RecordStatus) string {
 }
 
 // LiveText is the live heap: what is recorded of it, and the whole if that is more.
-func LiveText(sizes screen.Sizes, st recordings.RecordStatus) string {
+func LiveText(sizes units.Sizes, st recordings.RecordStatus) string {
 	if st.KeptBlocks == st.LiveBlocks {
-		return sizes.Long(st.LiveBytes) + " in " + units.Count(st.LiveBlocks, "block")
+		return units.Blocks(sizes, st.LiveBytes, st.LiveBlocks)
 	}
 	return sizes.Long(st.KeptBytes) + " in " + units.Count(st.KeptBlocks, "recorded block") +
 		", " + sizes.Long(st.LiveBytes) + " in all " + units.Grouped(st.LiveBlocks)

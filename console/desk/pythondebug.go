@@ -66,29 +66,23 @@ func AskedText(x pymalloc.DebugBlock) string {
 // DamageText says what is wrong with a block.
 func DamageText(d pymalloc.Damage) string {
 	n, bytes := len(d.Bytes), shortBytes(d.Bytes)
+	written := units.CountVerb(n, "byte", "was", "were") + " written"
 	switch d.Kind {
 	case pymalloc.Overrun:
 		where := "behind its end"
 		if d.Offset > 0 {
 			where = fmt.Sprintf("%s behind its end", units.Count(d.Offset, "byte"))
 		}
-		return fmt.Sprintf("%s %s: %s", written(n), where, bytes)
+		return fmt.Sprintf("%s %s: %s", written, where, bytes)
 	case pymalloc.Underrun:
-		return fmt.Sprintf("%s before its beginning, from %d on: %s", written(n), d.Offset, bytes)
+		return fmt.Sprintf("%s before its beginning, from %d on: %s", written, d.Offset, bytes)
 	case pymalloc.LostHeader:
 		return fmt.Sprintf("the %d bytes before its beginning cannot be right: %s", n, bytes)
 	}
 	if d.Offset < 0 {
-		return fmt.Sprintf("%s after it was freed, from %s before its beginning: %s", written(n), units.Count(-d.Offset, "byte"), bytes)
+		return fmt.Sprintf("%s after it was freed, from %s before its beginning: %s", written, units.Count(-d.Offset, "byte"), bytes)
 	}
-	return fmt.Sprintf("%s after it was freed, from its byte %d on: %s", written(n), d.Offset, bytes)
-}
-
-func written(n int) string {
-	if n == 1 {
-		return "1 byte was written"
-	}
-	return units.Count(n, "byte") + " were written"
+	return fmt.Sprintf("%s after it was freed, from its byte %d on: %s", written, d.Offset, bytes)
 }
 
 // shortBytes are bytes in hexadecimal, the first of many.

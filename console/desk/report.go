@@ -230,14 +230,14 @@ func printMet(o *screen.Output, m *stopped.Met) {
 		}
 	}
 	if !m.Late {
-		o.Line(screen.Guess("   " + m.Why))
+		o.Line(screen.Guess("   " + m.Why.Text(o.Sizes)))
 		doubt()
 		return
 	}
 	if m.Ended {
 		o.Printf("%s %d, hit %d: #%d %s\n", m.Stop.Word(), m.Stop.ID, m.Stop.Hits, m.Event.Seq, Called(o)(m.Event))
 	}
-	text := "   " + m.Why
+	text := "   " + m.Why.Text(o.Sizes)
 	if m.Thread != 0 {
 		text += fmt.Sprintf(", by thread %d", m.Thread)
 	}
@@ -294,9 +294,9 @@ func Headline(o *screen.Output, r *stopped.Report) screen.Span {
 		r = &short
 	}
 	if warn {
-		return screen.Warning(r.HeadlineOf(Called(o)))
+		return screen.Warning(r.HeadlineOf(stopped.Wording{Call: Called(o), Sizes: o.Sizes}))
 	}
-	return screen.Plain(r.HeadlineOf(Called(o)))
+	return screen.Plain(r.HeadlineOf(stopped.Wording{Call: Called(o), Sizes: o.Sizes}))
 }
 
 // maxReportFrames bounds the frames of a stop; the one that the

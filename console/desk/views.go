@@ -11,6 +11,7 @@ import (
 	"hdb/console/screen"
 	"hdb/goruntime"
 	"hdb/inferior"
+	"hdb/internal/units"
 	"hdb/names"
 	"hdb/query"
 	"hdb/recording"
@@ -278,7 +279,7 @@ func (v *ReportView) cause(cause stopped.Cause) {
 	case *stopped.WrongCall:
 		v.Wrong = ViewWrong(x.WrongFree)
 	case *stopped.Met:
-		v.Met = &metView{ViewEvent(x.Event), x.Why, Warnings(x.Doubt), x.Late, x.Ended, x.Behind, ViewFrames(x.Frames)}
+		v.Met = &metView{ViewEvent(x.Event), x.Why.Text(units.Sizes{}), Warnings(x.Doubt), x.Late, x.Ended, x.Behind, ViewFrames(x.Frames)}
 	case *stopped.LeftBlocks:
 		v.Left = viewLeft(x)
 	case *stopped.Signaled:

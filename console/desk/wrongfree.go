@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"hdb/console/screen"
+	"hdb/internal/units"
 	"hdb/names"
 	"hdb/query"
 	"hdb/recording"
@@ -28,7 +29,7 @@ type WrongView struct {
 // ViewWrong is a wrong free for JSON.
 func ViewWrong(w *query.WrongFree) *WrongView {
 	v := &WrongView{
-		Kind: w.Kind.String(), Why: w.Why((*recording.Event).Call), Call: ViewEvent(w.Call), Addr: fmt.Sprintf("%#x", w.Addr), Unsure: w.Unsure,
+		Kind: w.Kind.String(), Why: w.Why((*recording.Event).Call, units.Sizes{Raw: true}), Call: ViewEvent(w.Call), Addr: fmt.Sprintf("%#x", w.Addr), Unsure: w.Unsure,
 		Frames: ViewFrames(w.CallFrames), MadeFrames: ViewFrames(w.MadeFrames), FreedFrames: ViewFrames(w.FreedFrames),
 	}
 	if w.Made != nil {
@@ -42,7 +43,7 @@ func ViewWrong(w *query.WrongFree) *WrongView {
 
 // WrongText says why a call is wrong.
 func WrongText(o *screen.Output, w *query.WrongFree) string {
-	text := w.Why(Called(o))
+	text := w.Why(Called(o), o.Sizes)
 	if w.Unsure {
 		text += " (perhaps: not all calls are recorded, the block may have been handed out again)"
 	}

@@ -52,7 +52,7 @@ type Monitor struct {
 	top       int  // the first row shown
 	page      int  // how many are
 	ASCII     bool // the terminal has no block elements
-	sizes     Sizes
+	sizes     units.Sizes
 }
 
 // The filters, in the order in which they are told.
@@ -346,7 +346,7 @@ func (v *Monitor) header(o *Output, width, rows int) []string {
 	case v.Paused:
 		state = "PAUSED"
 	}
-	first := []Span{{styleHead, fmt.Sprintf("pid %d  %s  %s  ", v.PID, elapsedText(v.Elapsed), state)}, {plain, v.Program}}
+	first := []Span{{styleHead, fmt.Sprintf("pid %d  %s  %s  ", v.PID, units.Clock(v.Elapsed), state)}, {plain, v.Program}}
 	heap := fmt.Sprintf("live %s in %s   peak %s   RSS %s", o.Sizes.Short(v.Live), units.Count(v.Blocks, "block"), o.Sizes.Short(v.Peak), o.Sizes.Short(v.RSS))
 	if v.Unfollowed {
 		heap = fmt.Sprintf("live not known   RSS %s", o.Sizes.Short(v.RSS))
@@ -356,7 +356,7 @@ func (v *Monitor) header(o *Output, width, rows int) []string {
 	}
 	events := fmt.Sprintf("%s  %s/s", units.Count(v.Events, "event"), units.Grouped(v.Rate))
 	if v.Since > 0 && width >= changeFrom {
-		events += "  change over " + elapsedText(v.Since)
+		events += "  change over " + units.Clock(v.Since)
 	}
 	if v.Lost > 0 {
 		events += "  " + units.Grouped(v.Lost) + " lost"
@@ -383,14 +383,6 @@ func (v *Monitor) header(o *Output, width, rows int) []string {
 		o.fit(first, 0, width), o.fit([]Span{{plain, heap}}, 0, width), o.fit([]Span{{plain, events}}, 0, width),
 		o.fit(v.sparkline(width), 0, width), o.fit([]Span{{styleGuess, how}}, 0, width),
 	}
-}
-
-// elapsedText is a time that need not be exact.
-func elapsedText(d time.Duration) string {
-	if d < time.Minute {
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	}
-	return d.Round(time.Second).String()
 }
 
 // sparkline is the heap over time, as high as it ever was.

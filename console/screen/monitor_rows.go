@@ -146,9 +146,9 @@ func (v *Monitor) columns(width int) []monitorColumn {
 	beside := map[heap.Measure]string{heap.ByLive: "blocks", heap.ByCount: "bytes"}[v.by]
 	all := []monitorColumn{
 		{"own", orderOwn, true, sizeCells, 0, func(r *MonitorRow, _ uint64) string { return number(v.of(&r.Own)) }},
-		{"%", 0, false, shareCells, 70, func(r *MonitorRow, whole uint64) string { return share(v.of(&r.Own), whole) }},
+		{"%", 0, false, shareCells, 70, func(r *MonitorRow, whole uint64) string { return units.PercentCell(v.of(&r.Own), whole) }},
 		{"total", orderTotal, true, sizeCells, 60, func(r *MonitorRow, _ uint64) string { return number(v.of(&r.Total)) }},
-		{"%", 0, false, shareCells, 110, func(r *MonitorRow, whole uint64) string { return share(v.of(&r.Total), whole) }},
+		{"%", 0, false, shareCells, 110, func(r *MonitorRow, whole uint64) string { return units.PercentCell(v.of(&r.Total), whole) }},
 		{"change", orderChange, true, changeCells, changeFrom, func(r *MonitorRow, _ uint64) string { return signed(v.change(r)) }},
 		{"per s", orderRate, true, changeCells, 0, func(r *MonitorRow, _ uint64) string {
 			if v.Span <= 0 {
@@ -226,12 +226,4 @@ func (v *Monitor) place(r *MonitorRow) Span {
 		return Span{styleGuess, "  [" + Clean(r.Site.Module) + "]"}
 	}
 	return Span{}
-}
-
-// share is a part in percent.
-func share(part, whole uint64) string {
-	if whole == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.1f", 100*float64(part)/float64(whole))
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/mattn/go-runewidth"
+
+	"hdb/internal/units"
 )
 
 // A style is the kind of a piece of text. A theme gives it a colour.
@@ -119,7 +121,7 @@ type Output struct {
 	muted  bool        // the answer was no
 
 	Names   Naming
-	Sizes   Sizes
+	Sizes   units.Sizes
 	Notices *Notices    // what other goroutines print between the lines; nil: nothing
 	givenUp func() bool // tells that nothing more is to be printed; nil: never
 	err     error       // of the destination: the first one, nothing is written after it

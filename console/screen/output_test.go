@@ -5,9 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
-
-	"hdb/internal/units"
 )
 
 func TestTableAligns(t *testing.T) {
@@ -69,48 +66,6 @@ func TestOutputStopsAtAWriteError(t *testing.T) {
 	o.Printf("a\nb\n")
 	if !o.Stopped() || o.err == nil {
 		t.Errorf("stopped = %v, err = %v", o.Stopped(), o.err)
-	}
-}
-
-func TestSizes(t *testing.T) {
-	for _, tc := range []struct {
-		n           uint64
-		short, long string
-	}{
-		{0, "0 B", "0 bytes"},
-		{1, "1 B", "1 byte"},
-		{96, "96 B", "96 bytes"},
-		{1023, "1023 B", "1023 bytes"},
-		{1024, "1.0 KiB", "1 KiB (1024)"},
-		{4194304, "4.0 MiB", "4 MiB (4194304)"},
-		{641728512, "612.0 MiB", "612 MiB (641728512)"},
-		{4718600, "4.5 MiB", "4.5 MiB (4718600)"},
-		{1048575, "1.0 MiB", "1.0 MiB (1048575)"},
-		{1 << 62, "4.0 EiB", "4 EiB (4611686018427387904)"},
-		{1<<64 - 1, "16.0 EiB", "16 EiB (18446744073709551615)"},
-	} {
-		if got := units.Short(tc.n); got != tc.short {
-			t.Errorf("shortSize(%d) = %q, want %q", tc.n, got, tc.short)
-		}
-		if got := LongSize(tc.n); got != tc.long {
-			t.Errorf("longSize(%d) = %q, want %q", tc.n, got, tc.long)
-		}
-	}
-}
-
-func TestNumbers(t *testing.T) {
-	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1204118: "1,204,118", -1234: "-1,234"} {
-		if got := units.Grouped(n); got != want {
-			t.Errorf("grouped(%d) = %q, want %q", n, got, want)
-		}
-	}
-	if got := units.Count(1, "event") + units.Count(2310, "stack"); got != "1 event2,310 stacks" {
-		t.Errorf("counted = %q", got)
-	}
-	for d, want := range map[time.Duration]string{2417 * time.Millisecond: "2.417 s", 812300 * time.Microsecond: "812.300 ms", 3 * time.Hour: "3h0m0s"} {
-		if got := ShortTime(d); got != want {
-			t.Errorf("shortTime(%v) = %q, want %q", d, got, want)
-		}
 	}
 }
 

@@ -168,7 +168,7 @@ func infoStops(_ context.Context, c *desk.Desk, in shell.Input) error {
 	var rows [][]screen.Span
 	for i, r := range c.Session.Recorded.Stops() {
 		views = append(views, view{i + 1, r.Text, r.Seq, r.Event, r.Time.Nanoseconds()})
-		rows = append(rows, []screen.Span{screen.Head(fmt.Sprint(i + 1)), screen.Plain(screen.ShortTime(r.Time)), screen.Plain(desk.WithSizes(c, r.Text))})
+		rows = append(rows, []screen.Span{screen.Head(fmt.Sprint(i + 1)), screen.Plain(units.Time(r.Time)), screen.Plain(desk.WithSizes(c, r.Text))})
 	}
 	if len(rows) == 0 && !c.Opt.JSON {
 		return errors.New("no stop yet")

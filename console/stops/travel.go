@@ -13,6 +13,7 @@ import (
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/cond"
+	"hdb/internal/units"
 	"hdb/query"
 	"hdb/session"
 	"hdb/session/stopped"
@@ -131,7 +132,7 @@ func showMarks(c *desk.Desk, in shell.Input, marks []capture.MarkRecord) {
 	var rows [][]screen.Span
 	for _, m := range marks {
 		views = append(views, view{m.Name, m.Seq, m.Time})
-		rows = append(rows, []screen.Span{screen.Head(m.Name), screen.Plain("#" + strconv.FormatUint(m.Seq, 10)), screen.Plain(screen.ShortTime(m.Time))})
+		rows = append(rows, []screen.Span{screen.Head(m.Name), screen.Plain("#" + strconv.FormatUint(m.Seq, 10)), screen.Plain(units.Time(m.Time))})
 	}
 	c.Show(in, struct {
 		Marks []view `json:"marks"`

@@ -148,32 +148,57 @@ func (s *State) holds(e Event, env Env, live uint64) bool {
 	return s.event == nil || s.event.Eval(env)
 }
 
-// Why says the numbers behind the last event. env is that event's.
-func (s *State) Why(e Event, env Env, size func(uint64) string) string {
+// Why is the numbers behind an event that made a condition true, in the order of its text.
+type Why []figure
+
+// A figure is a text, or a size behind it.
+type figure struct {
+	text  string
+	size  uint64
+	sized bool
+}
+
+// Text is the numbers in words.
+func (w Why) Text(sizes units.Sizes) string {
 	var parts []string
+	for _, f := range w {
+		if f.sized {
+			f.text += " " + sizes.Short(f.size)
+		}
+		parts = append(parts, f.text)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Why is the numbers behind the last event. env is that event's.
+func (s *State) Why(e Event, env Env) (why Why) {
+	text := func(format string, args ...any) { why = append(why, figure{text: fmt.Sprintf(format, args...)}) }
+	size := func(n uint64, format string, args ...any) {
+		why = append(why, figure{fmt.Sprintf(format, args...), n, true})
+	}
 	live, _ := env.Number(cond.Live)
 	blocks, _ := env.Number(cond.Blocks)
 	if s.heap != nil && s.heap.Uses(cond.Live) {
-		parts = append(parts, "live "+size(live))
+		size(live, "live")
 	}
 	if s.heap != nil && s.heap.Uses(cond.Blocks) {
-		parts = append(parts, units.Count(blocks, "block"))
+		text("%s", units.Count(blocks, "block"))
 	}
 	for i, g := range s.Cond.grown {
-		parts = append(parts, fmt.Sprintf("growth(%v) %s", g.over, size(s.grown[i].growth(live))))
+		size(s.grown[i].growth(live), "growth(%v)", g.over)
 	}
 	for i, g := range s.Cond.groups {
 		number := s.groups[i].number(g.compare.Field)
-		text := size(number)
 		if g.compare.Field == cond.Blocks {
-			text = units.Grouped(number)
+			text("%v(%s) %s", g.compare.Field, g.of.Source(), units.Grouped(number))
+		} else {
+			size(number, "%v(%s)", g.compare.Field, g.of.Source())
 		}
-		parts = append(parts, fmt.Sprintf("%v(%s) %s", g.compare.Field, g.of.Source(), text))
 	}
 	if s.age != 0 {
-		parts = append(parts, fmt.Sprintf("the block at %#x, of #%d, is %v old", s.oldest.addr, s.oldest.seq, (e.Time-s.oldest.made).Round(time.Millisecond)))
+		text("the block at %#x, of #%d, is %v old", s.oldest.addr, s.oldest.seq, (e.Time - s.oldest.made).Round(time.Millisecond))
 	}
-	return strings.Join(parts, ", ")
+	return why
 }
 
 // members are the live blocks of a group, by address.

@@ -2,7 +2,6 @@ package when
 
 import (
 	"cmp"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"hdb/internal/cond"
+	"hdb/internal/units"
 )
 
 func TestParse(t *testing.T) {
@@ -200,7 +200,7 @@ func TestState(t *testing.T) {
 			}
 			if became {
 				times++
-				if why := s.Why(e, w, func(n uint64) string { return fmt.Sprint(n) }); why == "" {
+				if why := s.Why(e, w).Text(units.Sizes{}); why == "" {
 					t.Errorf("%s: no numbers", src)
 				}
 			}

@@ -158,7 +158,7 @@ func infoOf(p *report.Profile, first report.Measure) info {
 	i := info{
 		Title: shown(p.Title), Program: shown(p.Program), PID: p.PID, Host: shown(p.Host), Created: shown(p.Created),
 		Events: p.Events, Failed: p.Failed, Begin: min(p.Begin, p.Moment.Time).Seconds(), Moment: momentOf(p.Moment), Peak: momentOf(p.Peak),
-		Measure: int(first), Stacks: len(p.Stacks), Totals: numbers(p.Total()), Raw: p.RawSizes,
+		Measure: int(first), Stacks: len(p.Stacks), Totals: numbers(p.Total()), Raw: p.Units.Raw,
 	}
 	i.Peak.Mapped = p.PeakMapped.Bytes
 	if !p.Start.IsZero() {

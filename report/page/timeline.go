@@ -46,7 +46,7 @@ func WriteTimeline(w io.Writer, p *report.Profile) error {
 
 func timelineDataOf(p *report.Profile) *timelineData {
 	span := p.Span()
-	data := &timelineData{Left: curveLeft, Width: curveWidth, Begin: span.From.Microseconds(), Duration: span.To.Microseconds(), Heap: [][3]any{}, RSS: [][2]any{}, Marks: [][2]any{}, Raw: p.RawSizes}
+	data := &timelineData{Left: curveLeft, Width: curveWidth, Begin: span.From.Microseconds(), Duration: span.To.Microseconds(), Heap: [][3]any{}, RSS: [][2]any{}, Marks: [][2]any{}, Raw: p.Units.Raw}
 	for _, m := range p.HeapMoments() {
 		data.Heap = append(data.Heap, [3]any{m.Time.Microseconds(), m.Live, m.Seq})
 	}
@@ -75,7 +75,7 @@ func timelineBody(p *report.Profile) string {
 		newDrawing(b, p, p.HeapCurve(), heapHeight).draw("heap", "Live bytes over time")
 	}
 	if rss := p.RSSCurve(); len(rss) > 0 {
-		fmt.Fprintf(b, "<h2>Resident memory</h2>\n<p>%s, at most %s, with hdb's own memory</p>\n", units.Count(uint64(len(rss)), "sample"), p.LongSize(rss.Highest()))
+		fmt.Fprintf(b, "<h2>Resident memory</h2>\n<p>%s, at most %s, with hdb's own memory</p>\n", units.Count(uint64(len(rss)), "sample"), p.Units.Long(rss.Highest()))
 		newDrawing(b, p, rss, rssHeight).draw("rss", "Resident memory over time")
 	}
 	writeMarkTable(b, p)
@@ -118,7 +118,7 @@ func (d *drawing) grid() {
 	step := sizeStep(d.top)
 	for n := uint64(0); ; n += step {
 		fmt.Fprintf(d.b, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%s\" y2=\"%s\"/><text x=\"%d\" y=\"%s\" text-anchor=\"end\" dominant-baseline=\"middle\">%s</text>\n",
-			curveLeft, curveLeft+curveWidth, d.y(n), d.y(n), curveLeft-8, d.y(n), d.p.ShortSize(n))
+			curveLeft, curveLeft+curveWidth, d.y(n), d.y(n), curveLeft-8, d.y(n), d.p.Units.Short(n))
 		if n > d.top-min(d.top, step) || step == 0 {
 			break
 		}
@@ -198,7 +198,7 @@ func writeMarkTable(b *strings.Builder, p *report.Profile) {
 	for i, m := range p.Marks {
 		size := ""
 		if live, known := p.LiveAt(m.Seq); known {
-			size = p.ShortSize(live)
+			size = p.Units.Short(live)
 		}
 		fmt.Fprintf(b, "<tr><td class=\"n\">%d</td><td class=\"n\">%s</td><td class=\"n\">#%d</td><td class=\"n\">%s</td><td>%s</td></tr>\n", i+1, units.Time(m.Time), m.Seq, size, markup(m.Name))
 	}

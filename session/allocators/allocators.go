@@ -11,6 +11,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/internal/units"
 	"hdb/names"
 	"hdb/session/target"
 	"hdb/session/view"
@@ -213,9 +214,9 @@ func (al *Allocators) place(fn breakpoints.Function) *UserFunction {
 	switch {
 	case inlined == 0:
 	case len(u.Places) == 0:
-		u.warn("%s has no code of its own: its calls are inlined in %s, and not recorded; compile it with __attribute__((noinline))", fn.Name, counted(inlined, "place"))
+		u.warn("%s has no code of its own: its calls are inlined in %s, and not recorded; compile it with __attribute__((noinline))", fn.Name, units.Count(inlined, "place"))
 	default:
-		u.warn("%s is also inlined in %s: those calls are not recorded; compile it with __attribute__((noinline))", fn.Name, counted(inlined, "place"))
+		u.warn("%s is also inlined in %s: those calls are not recorded; compile it with __attribute__((noinline))", fn.Name, units.Count(inlined, "place"))
 	}
 	if len(u.Places) == 0 && inlined == 0 {
 		u.Meant = al.loc.Meant(fn.Symbol)
@@ -252,14 +253,6 @@ func (al *Allocators) find(u *UserFunction) (inlined int) {
 	}
 	u.Places = view.Places(names.UniquePlaces(found))
 	return inlined
-}
-
-// counted is a number of things.
-func counted(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // defined are the entries of users' functions with those names in a module.

@@ -27,7 +27,7 @@ type GoAllocation struct {
 type Met struct {
 	Stop  *breakpoints.Stop
 	Event *recording.Event // that has made it true
-	Why   string           // the numbers behind it
+	Why   when.Why         // the numbers behind it
 	Doubt report.Doubt     // why they may not be those of a process that hdb attached to
 	// Late tells that the process ran on before it was stopped, for Behind events; Ended that it has
 	// ended before that.
@@ -58,13 +58,13 @@ type LeftSite struct {
 	Bytes  uint64
 }
 
-// String is the headline of the stop.
-func (l *LeftBlocks) String() string {
+// text is the headline of the stop.
+func (l *LeftBlocks) text(sizes units.Sizes) string {
 	how := "returned"
 	if l.Left {
 		how = "was left by an exception or longjmp"
 	}
-	return fmt.Sprintf("%s %s: %s in %s that it made are live", l.Function, how, units.Long(l.Bytes), units.Count(l.Blocks, "block"))
+	return fmt.Sprintf("%s %s: %s that it made are live", l.Function, how, units.Blocks(sizes, l.Bytes, l.Blocks))
 }
 
 // WatchHit is what a watchpoint saw.
@@ -98,7 +98,7 @@ func (w *WatchHit) String() string {
 	}
 	var all []string
 	if len(parts) == 0 { // it was read
-		return fmt.Sprintf("%s: %d bytes, unchanged", w.what(), w.Size)
+		return fmt.Sprintf("%s: %s, unchanged", w.what(), units.Count(w.Size, "byte"))
 	}
 	for _, p := range parts[:min(len(parts), MaxWatchedParts)] {
 		all = append(all, p.String())

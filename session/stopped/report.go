@@ -8,6 +8,7 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/inferior"
+	"hdb/internal/units"
 	"hdb/names"
 	"hdb/query"
 	"hdb/recording"
@@ -35,7 +36,7 @@ type Report struct {
 // A Cause is why the inferior stopped, beside the numbered stops: one of the types below that have a headline.
 type Cause interface {
 	// headline is the cause in a line, "" if it has none of its own. call words the call of an event.
-	headline(call func(*recording.Event) string) string
+	headline(w Wording) string
 }
 
 // CauseOf is the cause of a type, nil if the report has none.
@@ -90,30 +91,30 @@ type Allocation struct {
 	Stray *query.StrayFree // what is known of it if it is a recorded free of no live block
 }
 
-func (a *Allocation) headline(call func(*recording.Event) string) string {
-	return fmt.Sprintf("#%d %s", a.Seq, call(a.Event))
+func (a *Allocation) headline(w Wording) string {
+	return fmt.Sprintf("#%d %s", a.Seq, w.Call(a.Event))
 }
 
 // A WrongCall is a free of what is no block.
 type WrongCall struct{ *query.WrongFree }
 
-func (w *WrongCall) headline(call func(*recording.Event) string) string {
-	return fmt.Sprintf("%s: %s", w.Kind, w.CallText(call))
+func (c *WrongCall) headline(w Wording) string {
+	return fmt.Sprintf("%s: %s", c.Kind, c.CallText(w.Call))
 }
 
-func (m *Met) headline(call func(*recording.Event) string) string {
+func (m *Met) headline(w Wording) string {
 	if !m.Late {
 		return "" // the event's
 	}
-	return fmt.Sprintf("#%d %s", m.Event.Seq, call(m.Event))
+	return fmt.Sprintf("#%d %s", m.Event.Seq, w.Call(m.Event))
 }
 
-func (l *LeftBlocks) headline(func(*recording.Event) string) string { return l.String() }
+func (l *LeftBlocks) headline(w Wording) string { return l.text(w.Sizes) }
 
 // A Watched is the changes that watchpoints saw.
 type Watched struct{ Hits []WatchHit }
 
-func (w *Watched) headline(func(*recording.Event) string) string {
+func (w *Watched) headline(Wording) string {
 	var all []string
 	for i := range w.Hits {
 		all = append(all, w.Hits[i].String())
@@ -124,12 +125,12 @@ func (w *Watched) headline(func(*recording.Event) string) string {
 // An Expired is a watchpoint whose variable is no more.
 type Expired struct{ Text string }
 
-func (e *Expired) headline(func(*recording.Event) string) string { return e.Text }
+func (e *Expired) headline(Wording) string { return e.Text }
 
 // An Occurred is a system call, libraries that came or went, or the program's exit ahead.
 type Occurred struct{ Text string }
 
-func (o *Occurred) headline(func(*recording.Event) string) string { return o.Text }
+func (o *Occurred) headline(Wording) string { return o.Text }
 
 // A Thrown is an exception that is thrown, caught or thrown again, or a panic of Rust.
 type Thrown struct {
@@ -137,7 +138,7 @@ type Thrown struct {
 	Type  string // "" not known
 }
 
-func (t *Thrown) headline(func(*recording.Event) string) string {
+func (t *Thrown) headline(Wording) string {
 	return strings.TrimSpace(t.Event + " " + t.Type)
 }
 
@@ -148,7 +149,7 @@ type Signaled struct {
 	Aborted *heaps.MallocAbort // why the C library's malloc has ended the program
 }
 
-func (s *Signaled) headline(func(*recording.Event) string) string { return s.Explanation }
+func (s *Signaled) headline(Wording) string { return s.Explanation }
 
 // Finished is what `finish` ran to the end of. Values.Returned tells the value.
 type Finished struct {
@@ -161,7 +162,7 @@ type Finished struct {
 	Frame names.Frame // the one that has returned
 }
 
-func (f *Finished) headline(func(*recording.Event) string) string {
+func (f *Finished) headline(Wording) string {
 	if f.Left {
 		return f.Function + " was left by an exception or longjmp"
 	}
@@ -171,31 +172,31 @@ func (f *Finished) headline(func(*recording.Event) string) string {
 // An Ended is the end of the process.
 type Ended struct{ inferior.ExitStatus }
 
-func (e *Ended) headline(func(*recording.Event) string) string { return e.String() }
+func (e *Ended) headline(Wording) string { return e.String() }
 
 // An Execed is another program in the process, by its path.
 type Execed struct{ Path string }
 
-func (e *Execed) headline(func(*recording.Event) string) string {
+func (e *Execed) headline(Wording) string {
 	return "executing new program: " + e.Path
 }
 
 // A Forked is a process that was forked, by its ID.
 type Forked struct{ Child int }
 
-func (f *Forked) headline(func(*recording.Event) string) string {
+func (f *Forked) headline(Wording) string {
 	return fmt.Sprintf("forked process %d", f.Child)
 }
 
 // An Interruption is one by the user.
 type Interruption struct{}
 
-func (*Interruption) headline(func(*recording.Event) string) string { return "interrupted" }
+func (*Interruption) headline(Wording) string { return "interrupted" }
 
 // A Past is a moment of the recording that the view was brought to: Text is the whole headline.
 type Past struct{ Text string }
 
-func (p *Past) headline(func(*recording.Event) string) string { return p.Text }
+func (p *Past) headline(Wording) string { return p.Text }
 
 // AddEngine adds the causes that the engine tells, which go behind all others.
 func (r *Report) AddEngine(stop inferior.Stop) {
@@ -213,10 +214,16 @@ func (r *Report) AddEngine(stop inferior.Stop) {
 
 // Headline is the report's first line, without a newline: the numbered stops,
 // the event, the thread and the time.
-func (r *Report) Headline() string { return r.HeadlineOf((*recording.Event).Call) }
+func (r *Report) Headline() string { return r.HeadlineOf(Wording{Call: (*recording.Event).Call}) }
 
-// HeadlineOf is Headline with the event's call as call words it.
-func (r *Report) HeadlineOf(call func(*recording.Event) string) string {
+// A Wording is how a headline has calls and sizes.
+type Wording struct {
+	Call  func(*recording.Event) string
+	Sizes units.Sizes
+}
+
+// HeadlineOf is Headline in another wording.
+func (r *Report) HeadlineOf(w Wording) string {
 	if past := CauseOf[*Past](r); past != nil {
 		return past.Text
 	}
@@ -231,7 +238,7 @@ func (r *Report) HeadlineOf(call func(*recording.Event) string) string {
 		}
 		parts = append(parts, part)
 	}
-	if cause := r.cause(call); cause != "" {
+	if cause := r.cause(w); cause != "" {
 		parts = append(parts, cause)
 	}
 	line := strings.Join(parts, ": ")
@@ -239,15 +246,15 @@ func (r *Report) HeadlineOf(call func(*recording.Event) string) string {
 		line += fmt.Sprintf("   thread %d %q", r.Thread.Num, r.Thread.Name)
 	}
 	if r.Event() != nil || CauseOf[*WrongCall](r) != nil {
-		line += fmt.Sprintf("   %.3f s", r.Elapsed.Seconds())
+		line += "   " + units.Time(r.Elapsed)
 	}
 	return strings.TrimSpace(line)
 }
 
 // cause is the part of the headline between the numbered stops and the thread.
-func (r *Report) cause(call func(*recording.Event) string) string {
+func (r *Report) cause(w Wording) string {
 	for _, c := range r.Causes {
-		if text := c.headline(call); text != "" {
+		if text := c.headline(w); text != "" {
 			return text
 		}
 	}
