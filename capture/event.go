@@ -130,19 +130,19 @@ type Thread struct {
 
 // A StopRecord keeps what the console showed when the inferior stopped.
 type StopRecord struct {
-	Seq   uint64        // the last event recorded before the stop
-	Time  time.Duration // since Info.Start, in whole units of Resolution
-	Text  string        // the report of the stop, as shown
-	TID   int32
-	Stack StackID
-	Event uint64 // the event it stopped at, 0 if at none
+	Text  string        `json:"text"`            // the report of the stop, as shown
+	Seq   uint64        `json:"after"`           // the last event recorded before the stop
+	Event uint64        `json:"event,omitempty"` // the event it stopped at, 0 if at none
+	TID   int32         `json:"tid,omitempty"`
+	Time  time.Duration `json:"time_ns"` // since Info.Start, in whole units of Resolution
+	Stack StackID       `json:"-"`
 }
 
 // A MarkRecord is a moment that the user named.
 type MarkRecord struct {
-	Seq  uint64        // the last event recorded before
-	Time time.Duration // since Info.Start, in whole units of Resolution
-	Name string
+	Name string        `json:"name"`
+	Seq  uint64        `json:"after"`   // the last event recorded before
+	Time time.Duration `json:"time_ns"` // since Info.Start, in whole units of Resolution
 }
 
 // A SampleRecord is the resident memory of the process at a moment.
@@ -154,10 +154,10 @@ type SampleRecord struct {
 
 // A ConsoleLine is a line of the console in which the recording was made.
 type ConsoleLine struct {
-	Seq   uint64        // the last event recorded before, 0 if there was none
-	Time  time.Duration // since Info.Start, in whole units of Resolution
-	Typed bool          // by the user, without the prompt; otherwise hdb printed it
-	Text  string        // without its end
+	Seq   uint64        `json:"after"`   // the last event recorded before, 0 if there was none
+	Time  time.Duration `json:"time_ns"` // since Info.Start, in whole units of Resolution
+	Typed bool          `json:"typed"`   // by the user, without the prompt; otherwise hdb printed it
+	Text  string        `json:"text"`    // without its end
 }
 
 // Info describes the session.
@@ -189,13 +189,13 @@ func (i *Info) AddPartial(why ...Reason) { i.Partial = i.Partial.With(why...) }
 // Totals are counted while recording, so that they are known without reading
 // the events, and also when some of the events are lost.
 type Totals struct {
-	Events uint64        // recorded, of all kinds
-	Allocs uint64        // Alloc, Realloc and Map that did not fail
-	Frees  uint64        // Free and Unmap
-	Failed uint64        // allocations that returned NULL
-	Bytes  uint64        // requested by Allocs, wraps
-	Last   time.Duration // time of the last event
-	Lost   uint64        // calls that are missing, the sum of all losses
+	Events uint64        `json:"event_count"`     // recorded, of all kinds
+	Allocs uint64        `json:"allocations"`     // Alloc, Realloc and Map that did not fail
+	Frees  uint64        `json:"frees"`           // Free and Unmap
+	Failed uint64        `json:"failed"`          // allocations that returned NULL
+	Bytes  uint64        `json:"allocated_bytes"` // requested by Allocs, wraps
+	Last   time.Duration `json:"duration_ns"`     // time of the last event
+	Lost   uint64        `json:"lost_events"`     // calls that are missing, the sum of all losses
 }
 
 // Add counts an event, whose time is kept as last.

@@ -62,8 +62,8 @@ var openKeys = []string{"registers"}
 // tours print, against docs/json.md: a quantity has one name and one unit in all of them.
 func TestJSONKeysOfCommands(t *testing.T) {
 	table, found := jsonTable(t), map[string]string{}
-	tag := regexp.MustCompile("`json:\"([^\",]+)")
-	for _, pattern := range []string{"*.go", "*/*.go", "../cmd/hdb/*.go", "../report/stats.go", "../report/summary.go", "../report/tree.go", "../report/timeline.go", "../report/text.go", "../capture/file/check.go"} {
+	tag := regexp.MustCompile("`json:\"([^\",-][^\",]*)")
+	for _, pattern := range []string{"*.go", "*/*.go", "../cmd/hdb/*.go", "../report/stats.go", "../report/summary.go", "../report/tree.go", "../report/timeline.go", "../report/text.go", "../report/assert.go", "../report/suppress_used.go", "../capture/event.go", "../capture/file/check.go", "../heap/*.go", "../heap/graph/*.go", "../memory/*.go", "../query/*.go", "../session/*/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatal(pattern, err)

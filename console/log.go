@@ -23,20 +23,10 @@ func infoLog(_ context.Context, c *desk.Desk, in shell.Input) error {
 		}
 		lines = lines[max(0, len(lines)-n):]
 	}
-	type view struct {
-		Seq   uint64 `json:"after"` // the last event before
-		Time  int64  `json:"time_ns"`
-		Typed bool   `json:"typed"`
-		Text  string `json:"text"`
-	}
-	views := []view{}
-	for _, l := range lines {
-		views = append(views, view{l.Seq, l.Time.Nanoseconds(), l.Typed, l.Text})
-	}
 	c.Notices.Unlogged(func() { // or it would hold all of it once more
 		c.Show(in, struct {
-			Log []view `json:"log"`
-		}{views}, func(o *screen.Output) { printLog(c.Session, o, lines) })
+			Log []capture.ConsoleLine `json:"log"`
+		}{shell.List(lines)}, func(o *screen.Output) { printLog(c.Session, o, lines) })
 	})
 	return nil
 }

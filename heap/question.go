@@ -22,9 +22,11 @@ func touches(e *capture.Event, addr uint64) bool {
 
 // A Change is how what a site holds differs between two moments.
 type Change struct {
-	Site          Site
-	Bytes, Blocks int64 // live, after minus before
-	Before, After uint64
+	Site
+	Bytes  int64  `json:"change_bytes"` // live, after minus before
+	Blocks int64  `json:"change_blocks"`
+	Before uint64 `json:"from_live_bytes"`
+	After  uint64 `json:"to_live_bytes"`
 }
 
 // Diff compares the live bytes of two lists of rows, one for each line, by site. A site

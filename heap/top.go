@@ -9,25 +9,25 @@ import (
 
 // A Site is the place in the source that allocations are counted for.
 type Site struct {
-	Function string
-	Linkage  string // what the linker calls it, "" when that is the same
-	File     string // "" unknown
-	Line     int    // 0 unknown
-	Module   string
-	Sure     bool   // named by debug info, not by a symbol table
-	ByLine   bool   // lines of one function are different sites
-	Size     uint64 // of the blocks, where a row represents a size and has no function
+	Function string `json:"function,omitempty"`
+	Linkage  string `json:"linkage,omitempty"` // what the linker calls it, "" when that is the same
+	File     string `json:"file,omitempty"`    // "" unknown
+	Line     int    `json:"line,omitempty"`    // 0 unknown
+	Module   string `json:"module,omitempty"`
+	Sure     bool   `json:"-"` // named by debug info, not by a symbol table
+	ByLine   bool   `json:"-"` // lines of one function are different sites
+	Size     uint64 `json:"-"` // of the blocks, where a row represents a size and has no function
 }
 
 // A Row is what one function allocated. Bytes are those asked for.
 type Row struct {
-	Site       Site
-	Bytes      uint64 // allocated in all
-	Count      uint64 // allocations
-	LiveBytes  uint64 // not freed
-	LiveBlocks uint64
-	Temporary  uint64 // blocks freed before another one was allocated
-	PeakBytes  uint64 // live when most bytes were; only ByPeak
+	Site
+	Bytes      uint64 `json:"allocated_bytes"` // in all
+	Count      uint64 `json:"allocations"`
+	LiveBytes  uint64 `json:"live_bytes"` // not freed
+	LiveBlocks uint64 `json:"live_blocks"`
+	Temporary  uint64 `json:"temporary_blocks"`     // freed before another one was allocated
+	PeakBytes  uint64 `json:"peak_bytes,omitempty"` // live when most bytes were; only ByPeak
 }
 
 // Measure is what rows are sorted by, largest first.

@@ -4,9 +4,9 @@ import "hdb/heap/glibc"
 
 // A Fit is how recorded blocks fill their chunks.
 type Fit struct {
-	Blocks    int
-	Requested uint64 // bytes that the program asked for
-	Usable    uint64 // bytes that it got, as malloc_usable_size(3) says
+	Blocks    int    `json:"recorded_blocks"`
+	Requested uint64 `json:"requested_bytes"` // by the program
+	Usable    uint64 `json:"usable_bytes"`    // as malloc_usable_size(3) says
 }
 
 // Slack are the bytes that it did not ask for.

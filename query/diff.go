@@ -10,6 +10,7 @@ import (
 	"hdb/capture"
 	"hdb/heap"
 	"hdb/names"
+	"hdb/report"
 )
 
 // A Diff is how the heap differs between two moments or captures.
@@ -20,9 +21,9 @@ type Diff struct {
 	FromBlocks, ToBlocks   uint64
 	FromAllocs, ToAllocs   uint64 // allocations up to there
 	FromElapsed, ToElapsed time.Duration
-	Mapped                 []MappedChange // of the mappings of the program and of CPython
-	FromMapped, ToMapped   MappedSum      // of the program's
-	Gaps                   []string       // why the numbers of either recording may be wrong, see report.Caveats
+	Mapped                 []MappedChange   // of the mappings of the program and of CPython
+	FromMapped, ToMapped   report.MappedSum // of the program's
+	Gaps                   []string         // why the numbers of either recording may be wrong, see report.Caveats
 
 	apart bool                             // the moments are of two recordings: no time lies between them
 	stack func(c *heap.Change) names.Stack // of a change per stack
@@ -50,7 +51,7 @@ type MappedChange struct {
 type side struct {
 	rows   []heap.Row // of lines, where those have sites of their own
 	mapped [len(Layers)][]heap.Row
-	sum    MappedSum // of the program's mappings
+	sum    report.MappedSum // of the program's mappings
 	totals *heap.Totals
 	time   time.Duration
 }

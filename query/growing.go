@@ -34,7 +34,10 @@ type GrowingRow struct {
 }
 
 // An Amount is live blocks.
-type Amount struct{ Bytes, Blocks uint64 }
+type Amount struct {
+	Bytes  uint64 `json:"live_bytes"`
+	Blocks uint64 `json:"live_blocks"`
+}
 
 // Elapsed is the time from the first moment to the last.
 func (g *Growing) Elapsed() time.Duration {

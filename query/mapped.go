@@ -40,13 +40,8 @@ type MappedBlock struct {
 	Layer Layer
 }
 
-// A MappedSum adds mappings up, in bytes. Reserved ones cannot be accessed: addresses without memory.
-type MappedSum struct {
-	Bytes, Reserved uint64
-	Count           int // with memory
-}
-
-func (s *MappedSum) add(m *heap.Mapped) {
+// addMapped adds a mapping to a sum.
+func addMapped(s *report.MappedSum, m *heap.Mapped) {
 	s.Bytes += m.Size
 	s.Reserved += m.Reserved
 	if m.Size > 0 {
@@ -57,7 +52,7 @@ func (s *MappedSum) add(m *heap.Mapped) {
 // Mappings are those that are live at a moment.
 type Mappings struct {
 	Blocks  []MappedBlock // that have memory, but for OthersMapped, ascending by event
-	Sums    [len(Layers)]MappedSum
+	Sums    [len(Layers)]report.MappedSum
 	Unknown uint64 // calls of mmap of which an older version did not record what they mapped
 }
 
@@ -91,7 +86,7 @@ func (r *Recording) mappedBetween(from, to uint64) *Mappings {
 		if layer == OthersMapped { // calls of mprotect by the C library are no events
 			m.Size, m.Reserved = m.Size+m.Reserved, 0
 		}
-		out.Sums[layer].add(&m)
+		addMapped(&out.Sums[layer], &m)
 		if m.Size > 0 && layer != OthersMapped {
 			out.Blocks = append(out.Blocks, MappedBlock{m, layer})
 		}
@@ -103,11 +98,7 @@ func (r *Recording) mappedBetween(from, to uint64) *Mappings {
 // event #to.
 func (r *Recording) liveMapped(from, to uint64) report.LiveMapped {
 	m := r.mappedBetween(from, to)
-	sum := func(l Layer) report.MappedSum {
-		s := m.Sums[l]
-		return report.MappedSum{Bytes: s.Bytes, Count: s.Count, Reserved: s.Reserved}
-	}
-	out := report.LiveMapped{Program: sum(ProgramMapped), Arenas: sum(PythonArenas), Unknown: m.Unknown}
+	out := report.LiveMapped{Program: m.Sums[ProgramMapped], Arenas: m.Sums[PythonArenas], Unknown: m.Unknown}
 	for _, row := range r.MappedTop(m, PerFunction) {
 		if row.Layer == ProgramMapped { // the largest comes first
 			out.Most, out.MostBytes = row.Site.Function, row.LiveBytes
@@ -126,7 +117,7 @@ func (r *Recording) only(ctx context.Context, m *Mappings, c *cond.Cond) error {
 		return nil
 	}
 	env := r.newEnvironment()
-	m.Sums = [len(Layers)]MappedSum{}
+	m.Sums = [len(Layers)]report.MappedSum{}
 	kept := m.Blocks[:0]
 	for _, b := range m.Blocks {
 		if ctx.Err() != nil {
@@ -134,7 +125,7 @@ func (r *Recording) only(ctx context.Context, m *Mappings, c *cond.Cond) error {
 		}
 		if c.Eval(env.at(withName(r.Source, b.Event()), nil)) {
 			kept = append(kept, b)
-			m.Sums[b.Layer].add(&b.Mapped)
+			addMapped(&m.Sums[b.Layer], &b.Mapped)
 		}
 	}
 	m.Blocks = kept
@@ -160,7 +151,7 @@ func (r *Recording) MappedLive(ctx context.Context, c *cond.Cond, since Moment, 
 		return nil, nil, err
 	}
 	if c != nil && slices.ContainsFunc([]cond.Field{cond.Live, cond.Blocks}, c.Uses) { // of the heap then
-		m.Blocks, m.Sums = nil, [len(Layers)]MappedSum{}
+		m.Blocks, m.Sums = nil, [len(Layers)]report.MappedSum{}
 	}
 	if err := r.only(ctx, m, c); err != nil {
 		return nil, nil, err

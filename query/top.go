@@ -131,8 +131,10 @@ func (r *Recording) Leaks(limit int, strict bool, s *report.Suppressions) (rows 
 
 // Kept is what language runtimes keep for themselves of what is live, and what is suppressed.
 type Kept struct {
-	Bytes, Blocks uint64             // of language runtimes
-	Suppressed    *report.Suppressed // nil without suppressions
+	Bytes  uint64 `json:"runtime_live_bytes,omitempty"` // of language runtimes
+	Blocks uint64 `json:"runtime_live_blocks,omitempty"`
+
+	*report.Suppressed // nil without suppressions
 }
 
 func (k *Kept) add(row *heap.Row) {

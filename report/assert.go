@@ -41,12 +41,12 @@ type Baseline struct {
 
 // A Verdict is what came of an assertion.
 type Verdict struct {
-	Name  string // max-peak, ...: as the flag
-	Limit string // "500.0 MiB"; "" if it has none
-	Held  bool
-	Text  string // what was found, and what is allowed
+	Name  string `json:"name"`            // max-peak, ...: as the flag
+	Limit string `json:"limit,omitempty"` // "500.0 MiB"; "" if it has none
+	Held  bool   `json:"held"`
+	Text  string `json:"text"` // what was found, and what is allowed
 
-	Undecided bool // what is not recorded could change the outcome; Held is false
+	Undecided bool `json:"undecided,omitempty"` // what is not recorded could change the outcome; Held is false
 
 	rule    string // of SARIF
 	unit    string // bytes, blocks

@@ -61,10 +61,10 @@ type LiveMapped struct {
 	MostBytes uint64    `json:"most_mapped_bytes,omitempty"`
 }
 
-// A MappedSum adds mappings up, in bytes.
+// A MappedSum adds mappings up, in bytes. Reserved ones cannot be accessed: addresses without memory.
 type MappedSum struct {
 	Bytes    uint64 `json:"live_bytes"`
-	Count    int    `json:"live_mappings"`
+	Count    int    `json:"live_mappings"`            // with memory
 	Reserved uint64 `json:"reserved_bytes,omitempty"` // besides: not accessible
 }
 

@@ -9,16 +9,18 @@ import (
 
 // Suppressed is what suppressions are about.
 type Suppressed struct {
-	Blocks, Bytes uint64
-	Uses          []SuppressionUse // all, in the order of the file
-	Passed        int              // entries of valgrind's that are for other errors than leaks
+	Bytes  uint64           `json:"suppressed_bytes,omitempty"`
+	Blocks uint64           `json:"suppressed_blocks,omitempty"`
+	Uses   []SuppressionUse `json:"suppressions,omitempty"`             // all, in the order of the file
+	Passed int              `json:"suppressions_passed_over,omitempty"` // entries of valgrind's that are for other errors than leaks
 }
 
 // A SuppressionUse is what one suppression is about.
 type SuppressionUse struct {
-	Name          string // LeakSanitizer's pattern, or the name of valgrind's entry
-	Line          int    // of the file
-	Blocks, Bytes uint64 // of which it is the first that fits; 0: it is not used
+	Name   string `json:"name"`        // LeakSanitizer's pattern, or the name of valgrind's entry
+	Line   int    `json:"line"`        // of the file
+	Blocks uint64 `json:"live_blocks"` // of which it is the first that fits; 0: it is not used
+	Bytes  uint64 `json:"live_bytes"`
 }
 
 // Count begins to count what suppressions are about; nil of nil ones.

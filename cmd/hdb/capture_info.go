@@ -20,63 +20,38 @@ import (
 
 // captureSummary is what hdb capture info says.
 type captureSummary struct {
-	File      string        `json:"path"`
-	Bytes     int64         `json:"size"`
-	Format    string        `json:"format"`
-	Created   string        `json:"created_by"` // version of the hdb that recorded
-	Aggregate bool          `json:"aggregate"`
-	Program   string        `json:"program"`
-	Args      []string      `json:"args"`
-	PID       int           `json:"pid"`
-	Host      string        `json:"host"`
-	Kernel    string        `json:"kernel"`
-	Arch      string        `json:"arch"`
-	Start     time.Time     `json:"start"`
-	Events    int           `json:"event_count"` // that can be read
-	First     uint64        `json:"first_event"`
-	Last      uint64        `json:"last_event"`
-	From      time.Duration `json:"from_ns"` // of the first event
-	To        time.Duration `json:"to_ns"`
-	Totals    captureTotals `json:"totals"`
-	PerEvent  float64       `json:"bytes_per_event"` // of the chunks of events alone
-	Stacks    int           `json:"stack_count"`
-	Functions int           `json:"function_count"`
-	Modules   int           `json:"module_count"`
-	Threads   int           `json:"thread_count"`
-	Stops     int           `json:"stop_count"`
-	Samples   int           `json:"sample_count"`
-	Log       int           `json:"log_line_count"` // of the console
-	Stopped   []captureStop `json:"stopped"`
-	Marks     []captureMark `json:"marks"`
-	Partial   []string      `json:"partial"` // why not all events of the run are there
-	Losses    []captureLoss `json:"losses"`
-	Parts     []file.Part   `json:"parts"`
-	Damage    string        `json:"damage"`
-}
-
-// captureTotals are capture.Totals in JSON.
-type captureTotals struct {
-	Events uint64        `json:"event_count"`
-	Allocs uint64        `json:"allocations"`
-	Frees  uint64        `json:"frees"`
-	Failed uint64        `json:"failed"`
-	Bytes  uint64        `json:"allocated_bytes"`
-	Last   time.Duration `json:"duration_ns"`
-	Lost   uint64        `json:"lost_events"`
-}
-
-type captureMark struct {
-	Name string        `json:"name"`
-	Seq  uint64        `json:"after"`
-	Time time.Duration `json:"time_ns"`
-}
-
-type captureStop struct {
-	Text  string        `json:"text"`
-	Seq   uint64        `json:"after"`
-	Event uint64        `json:"event,omitempty"`
-	TID   int32         `json:"tid,omitempty"`
-	Time  time.Duration `json:"time_ns"`
+	File      string               `json:"path"`
+	Bytes     int64                `json:"size"`
+	Format    string               `json:"format"`
+	Created   string               `json:"created_by"` // version of the hdb that recorded
+	Aggregate bool                 `json:"aggregate"`
+	Program   string               `json:"program"`
+	Args      []string             `json:"args"`
+	PID       int                  `json:"pid"`
+	Host      string               `json:"host"`
+	Kernel    string               `json:"kernel"`
+	Arch      string               `json:"arch"`
+	Start     time.Time            `json:"start"`
+	Events    int                  `json:"event_count"` // that can be read
+	First     uint64               `json:"first_event"`
+	Last      uint64               `json:"last_event"`
+	From      time.Duration        `json:"from_ns"` // of the first event
+	To        time.Duration        `json:"to_ns"`
+	Totals    capture.Totals       `json:"totals"`
+	PerEvent  float64              `json:"bytes_per_event"` // of the chunks of events alone
+	Stacks    int                  `json:"stack_count"`
+	Functions int                  `json:"function_count"`
+	Modules   int                  `json:"module_count"`
+	Threads   int                  `json:"thread_count"`
+	Stops     int                  `json:"stop_count"`
+	Samples   int                  `json:"sample_count"`
+	Log       int                  `json:"log_line_count"` // of the console
+	Stopped   []capture.StopRecord `json:"stopped"`
+	Marks     []capture.MarkRecord `json:"marks"`
+	Partial   []string             `json:"partial"` // why not all events of the run are there
+	Losses    []captureLoss        `json:"losses"`
+	Parts     []file.Part          `json:"parts"`
+	Damage    string               `json:"damage"`
 }
 
 type captureLoss struct {
@@ -108,19 +83,13 @@ func captureInfo(path string, asJSON, log bool, out, errw io.Writer) int {
 
 // captureLog prints the console log of a capture as it was on the screen.
 func captureLog(f *file.File, asJSON bool, out, errw io.Writer) int {
-	type line struct {
-		Seq   uint64        `json:"after"`
-		Time  time.Duration `json:"time_ns"`
-		Typed bool          `json:"typed"`
-		Text  string        `json:"text"`
-	}
 	for _, l := range f.Console() {
 		text := l.Text
 		if l.Typed {
 			text = "(hdb) " + text
 		}
 		if asJSON {
-			if err := json.NewEncoder(out).Encode(line{l.Seq, l.Time, l.Typed, l.Text}); err != nil {
+			if err := json.NewEncoder(out).Encode(l); err != nil {
 				return fail(errw, err, 1)
 			}
 			continue
@@ -138,9 +107,9 @@ func summarize(path string, f *file.File) *captureSummary {
 	c := &captureSummary{
 		File: path, Bytes: f.Size(), Format: info.Version, Created: info.Created, Aggregate: info.Aggregate,
 		Program: info.Program, Args: info.Args, PID: info.PID, Host: info.Host, Kernel: info.Kernel, Arch: info.Arch, Start: info.Start,
-		Events: f.Len(), Totals: captureTotals(info.Totals), Stacks: f.Stacks(), Functions: len(f.Functions()), Modules: len(f.Modules()),
+		Events: f.Len(), Totals: info.Totals, Stacks: f.Stacks(), Functions: len(f.Functions()), Modules: len(f.Modules()),
 		Threads: len(f.Threads()), Stops: len(f.Stops()), Samples: len(f.Samples()), Log: len(f.Console()), Parts: f.Parts(),
-		Stopped: []captureStop{}, Marks: []captureMark{}, Losses: []captureLoss{}, Partial: append([]string{}, report.ReasonTexts(info.Partial)...),
+		Stopped: append([]capture.StopRecord{}, f.Stops()...), Marks: append([]capture.MarkRecord{}, f.Marks()...), Losses: []captureLoss{}, Partial: append([]string{}, report.ReasonTexts(info.Partial)...),
 	}
 	var from, to time.Duration
 	c.First, c.Last, from, to = f.Span()
@@ -149,12 +118,6 @@ func summarize(path string, f *file.File) *captureSummary {
 		if p.Kind == "events" && c.Events > 0 {
 			c.PerEvent = float64(p.Bytes) / float64(c.Events)
 		}
-	}
-	for _, s := range f.Stops() {
-		c.Stopped = append(c.Stopped, captureStop{s.Text, s.Seq, s.Event, s.TID, s.Time})
-	}
-	for _, m := range f.Marks() {
-		c.Marks = append(c.Marks, captureMark{m.Name, m.Seq, m.Time})
 	}
 	at := map[capture.Reason]int{}
 	for _, l := range f.Losses() {

@@ -287,14 +287,6 @@ func (a *Assertion) Files(s *session.Session, o *Outcome, ended string) error {
 	)
 }
 
-type verdictView struct {
-	Name      string `json:"name"`
-	Limit     string `json:"limit,omitempty"`
-	Held      bool   `json:"held"`
-	Text      string `json:"text"`
-	Undecided bool   `json:"undecided,omitempty"`
-}
-
 // NoAssertFlag is the error for a word that is no flag of assert, with the one that was meant.
 func NoAssertFlag(word string) error {
 	near := spelling.Known(strings.TrimLeft(word, "-"), func(name string) bool {
@@ -332,15 +324,11 @@ func runAssert(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	if err != nil {
 		return err
 	}
-	var views []verdictView
-	for _, v := range o.Verdicts {
-		views = append(views, verdictView{v.Name, v.Limit, v.Held, v.Text, v.Undecided})
-	}
 	c.Show(in, struct {
-		Assertions []verdictView `json:"assertions"`
-		suppressedView
+		Assertions []report.Verdict `json:"assertions"`
+		*report.Suppressed
 		Warnings []string `json:"warnings,omitempty"`
-	}{views, viewSuppressed(o.Suppressed), o.Warnings()}, func(out *screen.Output) {
+	}{o.Verdicts, o.Suppressed, o.Warnings()}, func(out *screen.Output) {
 		var b strings.Builder
 		_ = report.WriteVerdicts(&b, o.Profile, o.Verdicts) // a Builder takes all
 		out.Text(b.String() + o.Suppressed.Text())

@@ -11,30 +11,16 @@ import (
 
 // A behindView is the blocks that are held behind headers only.
 type behindView struct {
-	BehindBlocks int          `json:"behind_header_blocks,omitempty"`
-	BehindBytes  uint64       `json:"behind_header_bytes,omitempty"`
-	Heads        int          `json:"behind_header_heads,omitempty"`
-	HeadsBytes   uint64       `json:"behind_header_heads_bytes,omitempty"`
-	Pools        int          `json:"behind_header_pools,omitempty"`
-	Headers      []headerView `json:"headers,omitempty"`
-}
-
-// A headerView is a session.Header.
-type headerView struct {
-	Offset   uint64 `json:"offset"`
-	Blocks   int    `json:"pointed_blocks"`
-	Of       int    `json:"alike_blocks"`
-	Heads    int    `json:"behind_header_heads"`
-	Function string `json:"function,omitempty"`
+	BehindBlocks int            `json:"behind_header_blocks,omitempty"`
+	BehindBytes  uint64         `json:"behind_header_bytes,omitempty"`
+	Heads        int            `json:"behind_header_heads,omitempty"`
+	HeadsBytes   uint64         `json:"behind_header_heads_bytes,omitempty"`
+	Pools        int            `json:"behind_header_pools,omitempty"`
+	Headers      []heaps.Header `json:"headers,omitempty"`
 }
 
 func viewBehind(a *heaps.LeakAnswer) behindView {
-	v := behindView{BehindBlocks: a.Behind.Blocks, BehindBytes: a.Behind.Bytes, Heads: a.Behind.Heads.Blocks, HeadsBytes: a.Behind.Heads.Bytes, Pools: a.Behind.Pools}
-	for i := range a.Headers {
-		h := &a.Headers[i]
-		v.Headers = append(v.Headers, headerView{h.Offset, h.Blocks, h.Of, h.Heads, h.Function})
-	}
-	return v
+	return behindView{a.Behind.Blocks, a.Behind.Bytes, a.Behind.Heads.Blocks, a.Behind.Heads.Bytes, a.Behind.Pools, a.Headers}
 }
 
 // shownHeaders are named in a line.

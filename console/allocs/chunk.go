@@ -12,6 +12,7 @@ import (
 	"hdb/heap/glibc"
 	"hdb/internal/addr"
 	"hdb/internal/units"
+	"hdb/memory"
 	"hdb/query"
 	"hdb/session/heaps"
 )
@@ -176,16 +177,6 @@ func linkText(a *heaps.ChunkAnswer, to addr.Run) string {
 	return ""
 }
 
-// slackView is how the blocks of one function fill their chunks.
-type slackView struct {
-	Function string `json:"function"`
-	Linkage  string `json:"linkage,omitempty"`
-	File     string `json:"file,omitempty"`
-	Line     int    `json:"line,omitempty"`
-	Module   string `json:"module,omitempty"`
-	fitView
-}
-
 type fragmentationView struct {
 	System     uint64  `json:"system_bytes"`
 	Resident   *uint64 `json:"resident_bytes,omitempty"`
@@ -242,7 +233,7 @@ func runFragmentation(ctx context.Context, c *desk.Desk, in shell.Input) error {
 		v.Hints = append(v.Hints, hintText(c.Out.Sizes, h))
 	}
 	if a.Recording {
-		if v.slackTable, err = slack(c, ctx, fitView{a.Recorded.Blocks, a.Recorded.Requested, a.Recorded.Usable}, limit); err != nil {
+		if v.slackTable, err = slack(c, ctx, &a.Recorded, limit); err != nil {
 			return err
 		}
 	}
@@ -262,22 +253,19 @@ func runFragmentation(ctx context.Context, c *desk.Desk, in shell.Input) error {
 
 // A slackTable is how the recorded blocks fill what malloc gave them, in all and by function.
 type slackTable struct {
-	Fit  *fitView    `json:"recorded,omitempty"`
-	Rows []slackView `json:"rows,omitempty"`
+	Fit  *memory.Fit     `json:"recorded,omitempty"`
+	Rows []heaps.SiteFit `json:"rows,omitempty"`
 
-	sites []heaps.SiteFit // that the rows are of,
-	total int             // of so many
+	total int // rows, of which these are the first
 }
 
 // slack is the table of the recorded blocks, with so many rows at most.
-func slack(c *desk.Desk, ctx context.Context, all fitView, limit int) (slackTable, error) {
+func slack(c *desk.Desk, ctx context.Context, all *memory.Fit, limit int) (slackTable, error) {
 	sites, err := c.Session.Mallocs.SlackBySite(ctx)
 	if err != nil {
 		return slackTable{}, err
 	}
-	t := slackTable{Fit: &all, sites: sites[:min(limit, len(sites))], total: len(sites)}
-	t.Rows = viewSlack(t.sites)
-	return t, nil
+	return slackTable{all, sites[:min(limit, len(sites))], len(sites)}, nil
 }
 
 func printFragmentation(o *screen.Output, v *fragmentationView) {
@@ -308,30 +296,22 @@ func printFragmentation(o *screen.Output, v *fragmentationView) {
 
 // printSlack lists the functions whose blocks have most that they did not ask for.
 func printSlack(o *screen.Output, t *slackTable) {
-	if len(t.sites) == 0 {
+	if len(t.Rows) == 0 {
 		return
 	}
 	o.Line()
 	var rows [][]screen.Span
-	for _, s := range t.sites {
+	for _, s := range t.Rows {
 		rows = append(rows, []screen.Span{screen.Plain(o.Sizes.Short(s.Slack())), screen.Plain(o.Sizes.Short(s.Requested)), screen.Plain(units.Grouped(s.Blocks)), screen.Func(siteName(o, query.PerFunction, s.Site)), sitePlace(s.Site, query.PerFunction)})
 	}
 	o.Table([]screen.Column{right("not asked for"), right("asked for"), right("blocks"), {Head: "function"}, {}}, rows)
-	if len(t.sites) < t.total {
-		o.Printf("%d of %s; `fragmentation %d` lists all\n", len(t.sites), units.Count(t.total, "function"), t.total)
+	if len(t.Rows) < t.total {
+		o.Printf("%d of %s; `fragmentation %d` lists all\n", len(t.Rows), units.Count(t.total, "function"), t.total)
 	}
-}
-
-func viewSlack(rows []heaps.SiteFit) []slackView {
-	var views []slackView
-	for _, r := range rows {
-		views = append(views, slackView{r.Site.Function, r.Site.Linkage, r.Site.File, r.Site.Line, r.Site.Module, fitView{r.Blocks, r.Requested, r.Usable}})
-	}
-	return views
 }
 
 // usableRows are what blocks have, and what of it the program asked for if they are recorded.
-func usableRows(fit *fitView, usable, blocks uint64, row func(n uint64, text string)) {
+func usableRows(fit *memory.Fit, usable, blocks uint64, row func(n uint64, text string)) {
 	if f := fit; f != nil && f.Blocks > 0 {
 		row(f.Requested, fmt.Sprintf("requested, in %s that are recorded", units.Count(f.Blocks, "block")))
 		row(f.Usable-min(f.Usable, f.Requested), "more that these can use: sizes are rounded up")

@@ -18,7 +18,6 @@ import (
 	"hdb/internal/units"
 	"hdb/names"
 	"hdb/query"
-	"hdb/report"
 )
 
 // diffPers are what the rows of diff can stand for.
@@ -88,10 +87,10 @@ func showGrowth(c *desk.Desk, in shell.Input, g *query.Growth, from query.Moment
 		LiveBytes uint64 `json:"live_bytes"`
 		Blocks    uint64 `json:"live_blocks"`
 		*rateView
-		keptView
+		query.Kept
 		Rows     []view                              `json:"rows"`
 		Mappings *desk.MappingsView[mappedStackView] `json:"mapped,omitempty"`
-	}{heap.ByLive.String(), from.String(), int64(g.Elapsed), g.Total, g.Bytes, g.Blocks, rate(int64(g.Bytes), int64(g.Blocks), g.Elapsed), viewKept(g.Kept), views, mapped.view()}, func(o *screen.Output) {
+	}{heap.ByLive.String(), from.String(), int64(g.Elapsed), g.Total, g.Bytes, g.Blocks, rate(int64(g.Bytes), int64(g.Blocks), g.Elapsed), g.Kept, views, mapped.view()}, func(o *screen.Output) {
 		if g.Total == 0 {
 			o.Printf("no recorded block is live that was allocated since %s\n", from)
 		} else {
@@ -138,43 +137,6 @@ func (l leftOut) flag() string {
 		flag += " --suppressions " + l.file
 	}
 	return flag
-}
-
-// A keptView is what leaks leaves out.
-type keptView struct {
-	Bytes  uint64 `json:"runtime_live_bytes,omitempty"`
-	Blocks uint64 `json:"runtime_live_blocks,omitempty"`
-	suppressedView
-}
-
-func viewKept(k query.Kept) keptView {
-	return keptView{k.Bytes, k.Blocks, viewSuppressed(k.Suppressed)}
-}
-
-// A suppressedView is report.Suppressed in JSON.
-type suppressedView struct {
-	Bytes  uint64           `json:"suppressed_bytes,omitempty"`
-	Blocks uint64           `json:"suppressed_blocks,omitempty"`
-	Uses   []suppressionUse `json:"suppressions,omitempty"`
-	Passed int              `json:"suppressions_passed_over,omitempty"`
-}
-
-type suppressionUse struct {
-	Name   string `json:"name"`
-	Line   int    `json:"line"`
-	Blocks uint64 `json:"live_blocks"`
-	Bytes  uint64 `json:"live_bytes"`
-}
-
-func viewSuppressed(u *report.Suppressed) suppressedView {
-	if u == nil {
-		return suppressedView{}
-	}
-	v := suppressedView{Bytes: u.Bytes, Blocks: u.Blocks, Passed: u.Passed}
-	for _, one := range u.Uses {
-		v.Uses = append(v.Uses, suppressionUse{one.Name, one.Line, one.Blocks, one.Bytes})
-	}
-	return v
 }
 
 // noteKept says what leaks leaves out.
@@ -249,22 +211,14 @@ func runDiff(_ context.Context, c *desk.Desk, in shell.Input) error {
 const maxChanges = 40
 
 func showDiff(c *desk.Desk, in shell.Input, d *query.Diff, per query.Per) {
-	type view struct {
-		Function string `json:"function"`
-		File     string `json:"file,omitempty"`
-		Line     int    `json:"line,omitempty"`
-		Module   string `json:"module,omitempty"`
-		changeView
-	}
-	views := make([]view, 0, len(d.Changes))
+	views := make([]changeView, 0, len(d.Changes))
 	var table [][]screen.Span
 	shown := d.Changes
 	if len(shown) > maxChanges { // what grew most, and what shrank most
 		shown = slices.Concat(shown[:maxChanges/2], shown[len(shown)-maxChanges/2:])
 	}
 	for _, ch := range d.Changes {
-		s := ch.Site
-		views = append(views, view{s.Function, s.File, s.Line, s.Module, viewChange(ch, d)})
+		views = append(views, viewChange(ch, d))
 	}
 	columns := []screen.Column{{Head: "change", Right: true}, {Head: "blocks", Right: true}, {Head: "live", Right: true}}
 	if d.Elapsed() > 0 {
@@ -294,15 +248,12 @@ func showDiff(c *desk.Desk, in shell.Input, d *query.Diff, per query.Per) {
 
 // A changeView is how much a site changed.
 type changeView struct {
-	Bytes  int64  `json:"change_bytes"`
-	Blocks int64  `json:"change_blocks"`
-	Before uint64 `json:"from_live_bytes"`
-	After  uint64 `json:"to_live_bytes"`
+	heap.Change
 	*rateView
 }
 
 func viewChange(ch heap.Change, d *query.Diff) changeView {
-	return changeView{ch.Bytes, ch.Blocks, ch.Before, ch.After, rate(ch.Bytes, ch.Blocks, d.Elapsed())}
+	return changeView{ch, rate(ch.Bytes, ch.Blocks, d.Elapsed())}
 }
 
 // A diffView is a comparison whose rows are of type T.
@@ -322,11 +273,8 @@ type diffView[T any] struct {
 
 // A mappedChangeView is how the mappings of a function, or whatever is asked for, differ.
 type mappedChangeView struct {
-	Layer    string           `json:"layer"`
-	Function string           `json:"function,omitempty"`
-	File     string           `json:"file,omitempty"`
-	Line     int              `json:"line,omitempty"`
-	Module   string           `json:"module,omitempty"`
+	Layer string `json:"layer"`
+	heap.Site
 	Bytes    int64            `json:"change_bytes"`
 	Mappings int64            `json:"change_mappings"`
 	Before   uint64           `json:"from_live_bytes"`
@@ -338,7 +286,7 @@ func viewDiff[T any](d *query.Diff, per query.Per, changes []T, total int) diffV
 	v := diffView[T]{d.From, d.To, d.FromBytes, d.ToBytes, d.FromBlocks, d.ToBlocks, int64(d.Elapsed()), total, changes, nil}
 	for i := range d.Mapped {
 		ch := &d.Mapped[i]
-		row := mappedChangeView{ch.Layer.String(), ch.Site.Function, ch.Site.File, ch.Site.Line, ch.Site.Module, ch.Bytes, ch.Blocks, ch.Before, ch.After, nil}
+		row := mappedChangeView{ch.Layer.String(), ch.Site, ch.Bytes, ch.Blocks, ch.Before, ch.After, nil}
 		if per == query.PerStack {
 			row.Function, row.Frames = "", desk.ViewFrames(d.Stack(&ch.Change).Frames)
 		}
@@ -402,7 +350,9 @@ func showStackDiff(c *desk.Desk, in shell.Input, d *query.Diff, limit int) {
 	stacks := make([]names.Stack, len(shown))
 	for i := range shown {
 		stacks[i] = d.Stack(&shown[i])
-		views = append(views, view{viewChange(shown[i], d), desk.ViewFrames(stacks[i].Frames)})
+		row := viewChange(shown[i], d)
+		row.Site = heap.Site{} // whose function is a key for the stack
+		views = append(views, view{row, desk.ViewFrames(stacks[i].Frames)})
 	}
 	c.ShowCareful(in, viewDiff(d, query.PerStack, views, len(d.Changes)), d.Gaps, func(o *screen.Output) {
 		printDiffHead(o, d)

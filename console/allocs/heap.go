@@ -142,28 +142,20 @@ func belowText(by heap.Measure, rows []heap.Row) string {
 	return fmt.Sprintf("%s has %s of all, with what it calls in libraries: `tree --full` shows the functions there", rows[0].Site.Function, units.Percent(by.Of(rows[0]), all))
 }
 
+// A topView is a row of top in JSON.
 type topView struct {
-	Size      *uint64 `json:"size,omitempty"` // of the blocks, per size
-	Function  string  `json:"function,omitempty"`
-	Linkage   string  `json:"linkage,omitempty"`
-	File      string  `json:"file,omitempty"`
-	Line      int     `json:"line,omitempty"`
-	Module    string  `json:"module,omitempty"`
-	Bytes     uint64  `json:"allocated_bytes"`
-	Count     uint64  `json:"allocations"`
-	LiveBytes uint64  `json:"live_bytes"`
-	LiveCount uint64  `json:"live_blocks"`
-	Temporary uint64  `json:"temporary_blocks"`
-	Peak      uint64  `json:"peak_bytes,omitempty"`
+	Size *uint64 `json:"size,omitempty"` // of the blocks, per size
+	heap.Row
 }
 
-func topViewOf(r heap.Row, per query.Per) topView {
-	s := r.Site
-	var size *uint64
-	if per == query.PerSize {
-		size = &s.Size
+func topViewOf(r heap.Row, per query.Per) topView { return topView{sizeOf(r.Site, per), r} }
+
+// sizeOf is the size that a row stands for, nil if rows stand for something else.
+func sizeOf(s heap.Site, per query.Per) *uint64 {
+	if per != query.PerSize {
+		return nil
 	}
-	return topView{size, s.Function, s.Linkage, s.File, s.Line, s.Module, r.Bytes, r.Count, r.LiveBytes, r.LiveBlocks, r.Temporary, r.PeakBytes}
+	return &s.Size
 }
 
 // topNumbers are the numbers that a measure is shown with, and their heads.
@@ -306,12 +298,12 @@ func rankStacks(c *desk.Desk, in shell.Input, by heap.Measure, limit int) error 
 
 // A stackRowView is what was allocated with one stack.
 type stackRowView struct {
-	topView
+	heap.Row
 	Frames []desk.FrameView `json:"frames"`
 }
 
 func viewStackRow(r query.StackRow) stackRowView {
-	return stackRowView{topViewOf(r.Row, query.PerStack), desk.ViewFrames(r.Stack.Frames)}
+	return stackRowView{r.Row, desk.ViewFrames(r.Stack.Frames)}
 }
 
 // printUserFrames prints a stack from the function on that the block belongs to, and how many
@@ -335,10 +327,10 @@ func showStackRows(c *desk.Desk, in shell.Input, rows []query.StackRow, by heap.
 	c.Answer(in, struct {
 		By    string `json:"measure"`
 		Total int    `json:"total"`
-		keptView
+		query.Kept
 		Rows     []stackRowView                      `json:"rows"`
 		Mappings *desk.MappingsView[mappedStackView] `json:"mapped,omitempty"`
-	}{by.String(), total, viewKept(kept.Kept), views, mapped.view()}, func(o *screen.Output) {
+	}{by.String(), total, kept.Kept, views, mapped.view()}, func(o *screen.Output) {
 		if len(rows) == 0 && by == heap.ByTemporary {
 			o.Printf("%s\n", orWaiting(c.Session, "no recorded block was temporary"))
 		} else if len(rows) == 0 && kept.Blocks > 0 {

@@ -12,6 +12,7 @@ import (
 	"hdb/console/shell"
 	"hdb/heap/jemalloc"
 	"hdb/internal/units"
+	"hdb/memory"
 	"hdb/session/heaps"
 )
 
@@ -58,7 +59,7 @@ type jemallocView struct {
 	Metadata uint64              `json:"metadata_bytes"`
 	Own      uint64              `json:"metadata_used_bytes"`
 	Resident *uint64             `json:"resident_bytes,omitempty"`
-	Fit      *fitView            `json:"recorded,omitempty"`
+	Fit      *memory.Fit         `json:"recorded,omitempty"`
 	Torn     int                 `json:"damage_not_listed,omitempty"`
 }
 
@@ -72,7 +73,7 @@ func viewJemalloc(a *heaps.JemallocAnswer) *jemallocView {
 		v.Resident = &a.Resident
 	}
 	if a.Recording {
-		v.Fit = &fitView{a.Recorded.Blocks, a.Recorded.Requested, a.Recorded.Usable}
+		v.Fit = &a.Recorded
 	}
 	return v
 }
@@ -265,7 +266,7 @@ func jemallocFragmentation(c *desk.Desk, ctx context.Context, in shell.Input, a 
 	}
 	if a.Recording {
 		var err error
-		if v.slackTable, err = slack(c, ctx, fitView{a.Recorded.Blocks, a.Recorded.Requested, a.Recorded.Usable}, limit); err != nil {
+		if v.slackTable, err = slack(c, ctx, &a.Recorded, limit); err != nil {
 			return err
 		}
 	}

@@ -287,11 +287,11 @@ func showLeaks(c *desk.Desk, in shell.Input, q leaksAsked, a *heaps.LeakAnswer, 
 		goView
 		GoRows []goRowView `json:"collected_rows,omitempty"`
 		Total  int         `json:"total"`
-		keptView
+		query.Kept
 		Rows     []leakRowView                       `json:"rows"`
 		Mappings *desk.MappingsView[mappedStackView] `json:"mapped,omitempty"`
-		Copy     *copyView                           `json:"copy,omitempty"`
-	}{since, int64(a.Elapsed), viewReach(&a.Sums), viewUsable(a), viewBehind(a), viewGo(a), viewGoRows(a), a.Total, viewKept(a.Kept), views, mapped.view(), viewCopy(a.Copy)}, func(o *screen.Output) {
+		Copy     *heaps.Copy                         `json:"copy,omitempty"`
+	}{since, int64(a.Elapsed), viewReach(&a.Sums), viewUsable(a), viewBehind(a), viewGo(a), viewGoRows(a), a.Total, a.Kept, views, mapped.view(), a.Copy}, func(o *screen.Output) {
 		all := graph.Sum{}
 		for _, s := range a.Sums {
 			all.Blocks += s.Blocks
@@ -401,19 +401,6 @@ func printReach(o *screen.Output, q leaksAsked, a *heaps.LeakAnswer) {
 		table = append(table, row)
 	}
 	o.Table([]screen.Column{{Head: "bytes", Right: true}, {Head: "blocks", Right: true}, {}, {}}, table)
-}
-
-// A copyView is session.Copy in JSON.
-type copyView struct {
-	Stopped int64  `json:"stopped_ns"`
-	Written uint64 `json:"written_bytes"`
-}
-
-func viewCopy(c *heaps.Copy) *copyView {
-	if c == nil {
-		return nil
-	}
-	return &copyView{int64(c.Stopped), c.Written}
 }
 
 // noteCopy tells what a copy of the memory cost the program.

@@ -64,16 +64,11 @@ func runLeaksGrowth(ctx context.Context, c *desk.Desk, in shell.Input, q leaksAs
 // A growthRowView is a stack whose live bytes grew from moment to moment.
 type growthRowView struct {
 	stackRowView
-	Bytes  int64        `json:"change_bytes"`
-	Blocks int64        `json:"change_blocks"`
-	Live   []amountView `json:"live_at"`
+	Bytes  int64          `json:"change_bytes"`
+	Blocks int64          `json:"change_blocks"`
+	Live   []query.Amount `json:"live_at"`
 	*rateView
 	*reachView
-}
-
-type amountView struct {
-	Bytes  uint64 `json:"live_bytes"`
-	Blocks uint64 `json:"live_blocks"`
 }
 
 // An instantView is a moment that was found.
@@ -97,10 +92,10 @@ func showLeaksGrowth(c *desk.Desk, in shell.Input, q leaksAsked, a *heaps.Growth
 		Elapsed int64         `json:"elapsed_ns"`
 		Total   int           `json:"total"`
 		Others  int           `json:"stacks_that_grew_otherwise,omitempty"`
-		keptView
+		query.Kept
 		Rows []growthRowView `json:"rows"`
-		Copy *copyView       `json:"copy,omitempty"`
-	}{instants, int64(a.Elapsed), a.Total, a.Others, viewKept(a.Kept), views, viewCopy(a.Copy)}, func(o *screen.Output) {
+		Copy *heaps.Copy     `json:"copy,omitempty"`
+	}{instants, int64(a.Elapsed), a.Total, a.Others, a.Kept, views, a.Copy}, func(o *screen.Output) {
 		o.Printf("compared: live bytes at %s, over %s\n", instantNames(a.Instants), units.Time(a.Elapsed))
 		if a.Total == 0 {
 			o.Printf("%s grew at each of them\n", noStack(q, a))
@@ -152,10 +147,7 @@ func instantNames(all []query.Instant) string {
 
 func viewGrowthRow(r *heaps.GrowthRow, a *heaps.GrowthAnswer) growthRowView {
 	bytes, blocks := r.Grown()
-	v := growthRowView{viewStackRow(r.StackRow), bytes, blocks, make([]amountView, 0, len(r.Live)), rate(bytes, blocks, a.Elapsed), nil}
-	for _, live := range r.Live {
-		v.Live = append(v.Live, amountView{live.Bytes, live.Blocks})
-	}
+	v := growthRowView{viewStackRow(r.StackRow), bytes, blocks, r.Live, rate(bytes, blocks, a.Elapsed), nil}
 	if a.Why == nil {
 		v.reachView = new(viewReach(&r.Held))
 	}

@@ -12,6 +12,7 @@ import (
 	"hdb/console/shell"
 	"hdb/heap/glibc"
 	"hdb/internal/units"
+	"hdb/memory"
 	"hdb/session/heaps"
 )
 
@@ -78,13 +79,6 @@ func (v *arenaView) row(o *screen.Output, name string) []screen.Span {
 	return []screen.Span{size(v.System), size(v.Used), count(v.UsedBlocks), size(v.Cached), count(v.CachedChunks), size(v.Free), count(v.FreeChunks), size(v.Top), screen.Plain(name)}
 }
 
-// fitView is how recorded blocks fill their chunks.
-type fitView struct {
-	Blocks    int    `json:"recorded_blocks"`
-	Requested uint64 `json:"requested_bytes"`
-	Usable    uint64 `json:"usable_bytes"`
-}
-
 type mallocView struct {
 	Jemalloc  *jemallocView     `json:"jemalloc,omitempty"`
 	Allocator string            `json:"other_allocator,omitempty"`
@@ -93,7 +87,7 @@ type mallocView struct {
 	Mappings  uint64            `json:"mapped_blocks"`
 	TCaches   int               `json:"tcaches"`
 	Resident  *uint64           `json:"resident_bytes,omitempty"`
-	Fit       *fitView          `json:"recorded,omitempty"`
+	Fit       *memory.Fit       `json:"recorded,omitempty"`
 	Damage    []desk.DamageView `json:"damaged,omitempty"`
 	More      int               `json:"damage_not_listed,omitempty"`
 	Hints     []string          `json:"hints,omitempty"`
@@ -110,7 +104,7 @@ func viewMalloc(sizes units.Sizes, a *heaps.AllocatorAnswer) mallocView {
 		v.Resident = &a.Resident
 	}
 	if a.Recording {
-		v.Fit = &fitView{a.Recorded.Blocks, a.Recorded.Requested, a.Recorded.Usable}
+		v.Fit = &a.Recorded
 	}
 	v.Damage = desk.ViewDamages(a.Damage)
 	for _, h := range a.Hints {

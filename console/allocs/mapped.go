@@ -6,8 +6,10 @@ import (
 
 	"hdb/console/desk"
 	"hdb/console/screen"
+	"hdb/heap"
 	"hdb/internal/units"
 	"hdb/query"
+	"hdb/report"
 	"hdb/session/recordings"
 )
 
@@ -19,17 +21,7 @@ func viewMappings[T any](m *query.Mappings, rows []T, total int) *desk.MappingsV
 	if !anyMapped(m) {
 		return nil
 	}
-	sum := func(l query.Layer) *desk.MappedSumView {
-		s := m.Sums[l]
-		if s == (query.MappedSum{}) {
-			return nil
-		}
-		return &desk.MappedSumView{Bytes: s.Bytes, Count: s.Count, Reserved: s.Reserved}
-	}
-	v := &desk.MappingsView[T]{Arenas: sum(query.PythonArenas), Others: sum(query.OthersMapped), Unknown: m.Unknown, Rows: rows}
-	if p := sum(query.ProgramMapped); p != nil {
-		v.Program = *p
-	}
+	v := &desk.MappingsView[T]{Program: m.Sums[query.ProgramMapped], Arenas: m.Sums[query.PythonArenas], Others: m.Sums[query.OthersMapped], Unknown: m.Unknown, Rows: rows}
 	if total > len(rows) {
 		v.Total = total
 	}
@@ -41,13 +33,13 @@ func viewMappings[T any](m *query.Mappings, rows []T, total int) *desk.MappingsV
 
 // anyMapped tells whether there is anything to say of mappings.
 func anyMapped(m *query.Mappings) bool {
-	none := query.MappedSum{}
+	none := report.MappedSum{}
 	return m.Sums[query.ProgramMapped] != none || m.Sums[query.PythonArenas] != none || m.Unknown > 0
 }
 
 // noteMapped says how much is mapped in all, and what is not known of it.
 func noteMapped(o *screen.Output, m *query.Mappings) {
-	if p := m.Sums[query.ProgramMapped]; p != (query.MappedSum{}) {
+	if p := m.Sums[query.ProgramMapped]; p != (report.MappedSum{}) {
 		reserved := ""
 		if p.Reserved > 0 {
 			reserved = fmt.Sprintf("; %s more reserved, not accessible", o.Sizes.Long(p.Reserved))
@@ -101,20 +93,15 @@ func printMappedLive(c *desk.Desk, o *screen.Output, rows []query.MappedEvent, m
 
 // A mappedRowView is a row of top for mappings.
 type mappedRowView struct {
-	Layer    string  `json:"layer"`
-	Size     *uint64 `json:"size,omitempty"`
-	Function string  `json:"function,omitempty"`
-	Linkage  string  `json:"linkage,omitempty"`
-	File     string  `json:"file,omitempty"`
-	Line     int     `json:"line,omitempty"`
-	Module   string  `json:"module,omitempty"`
-	Bytes    uint64  `json:"live_bytes"`
-	Count    uint64  `json:"live_mappings"`
+	Layer string  `json:"layer"`
+	Size  *uint64 `json:"size,omitempty"`
+	heap.Site
+	Bytes uint64 `json:"live_bytes"`
+	Count uint64 `json:"live_mappings"`
 }
 
 func viewMappedRow(r query.MappedRow, per query.Per) mappedRowView {
-	v := topViewOf(r.Row, per)
-	return mappedRowView{r.Layer.String(), v.Size, v.Function, v.Linkage, v.File, v.Line, v.Module, v.LiveBytes, v.LiveCount}
+	return mappedRowView{r.Layer.String(), sizeOf(r.Site, per), r.Site, r.LiveBytes, r.LiveBlocks}
 }
 
 // mappedTop is what top says of mappings.

@@ -23,11 +23,7 @@ var topMeasures = append(slices.Clone(heap.Measures[:]), retained)
 var retainedPers = []query.Per{query.PerFunction, query.PerLine, query.PerModule, query.PerType, query.PerGlobal}
 
 type retainedRowView struct {
-	Function  string `json:"function,omitempty"`
-	Linkage   string `json:"linkage,omitempty"`
-	File      string `json:"file,omitempty"`
-	Line      int    `json:"line,omitempty"`
-	Module    string `json:"module,omitempty"`
+	heap.Site
 	LiveBytes uint64 `json:"live_bytes"`
 	LiveCount int    `json:"live_blocks"`
 	Bytes     uint64 `json:"retained_bytes"`
@@ -52,7 +48,7 @@ func topRetained(ctx context.Context, c *desk.Desk, in shell.Input, per query.Pe
 	var table [][]screen.Span
 	for _, r := range rows {
 		s := r.Site
-		views = append(views, retainedRowView{s.Function, s.Linkage, s.File, s.Line, s.Module, r.Live.Bytes, r.Live.Blocks, r.Retained.Bytes, r.Retained.Blocks})
+		views = append(views, retainedRowView{s, r.Live.Bytes, r.Live.Blocks, r.Retained.Bytes, r.Retained.Blocks})
 		table = append(table, []screen.Span{
 			screen.Plain(c.Out.Sizes.Short(r.Retained.Bytes)), screen.Plain(units.Grouped(uint64(r.Retained.Blocks))), screen.Plain(c.Out.Sizes.Short(r.Live.Bytes)),
 			screen.Plain(units.Grouped(uint64(r.Live.Blocks))), screen.Func(siteName(c.Out, per, s)), sitePlace(s, per),

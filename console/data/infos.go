@@ -13,6 +13,7 @@ import (
 	"hdb/console/shell"
 	"hdb/internal/addr"
 	"hdb/session"
+	"hdb/session/variables"
 	"hdb/session/view"
 )
 
@@ -281,23 +282,13 @@ func infoScope(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if err != nil {
 		return fmt.Errorf("info scope: %w", err)
 	}
-	type variableView struct {
-		Name     string `json:"name"`
-		Type     string `json:"type"`
-		Argument bool   `json:"argument,omitempty"`
-		Depth    int    `json:"depth,omitempty"`
-	}
 	type rowView struct {
-		Place     string         `json:"place"`
-		Variables []variableView `json:"variables"`
+		Place     string                    `json:"place"`
+		Variables []variables.ScopeVariable `json:"variables"`
 	}
 	var views []rowView
 	for _, s := range scopes {
-		v := rowView{Place: view.PlaceText(s.Place), Variables: []variableView{}}
-		for _, x := range s.Variables {
-			v.Variables = append(v.Variables, variableView{x.Name, x.Type, x.Argument, x.Depth})
-		}
-		views = append(views, v)
+		views = append(views, rowView{view.PlaceText(s.Place), shell.List(s.Variables)})
 	}
 	c.Show(in, struct {
 		Scopes []rowView `json:"scopes"`

@@ -14,6 +14,7 @@ import (
 	"hdb/internal/units"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/report"
 	"hdb/session"
 	"hdb/session/heaps"
 	"hdb/values/blocktype"
@@ -304,20 +305,13 @@ func EventNumber(word string) (uint64, bool) {
 
 // A MappingsView is what JSON has of live mappings, whose rows are of type T.
 type MappingsView[T any] struct {
-	Program MappedSumView  `json:"mmap"`
-	Arenas  *MappedSumView `json:"python_arena,omitempty"`
-	Others  *MappedSumView `json:"other,omitempty"`
-	Unknown uint64         `json:"unknown_calls,omitempty"`
-	After   uint64         `json:"after,omitempty"` // the event of the peak, where they are those of the peak
-	Total   int            `json:"total,omitempty"` // of the rows, if not all are there
-	Rows    []T            `json:"rows"`
-}
-
-// MappedSumView adds up live mappings for JSON.
-type MappedSumView struct {
-	Bytes    uint64 `json:"live_bytes"`
-	Count    int    `json:"live_mappings"`
-	Reserved uint64 `json:"reserved_bytes,omitempty"`
+	Program report.MappedSum `json:"mmap"`
+	Arenas  report.MappedSum `json:"python_arena,omitzero"`
+	Others  report.MappedSum `json:"other,omitzero"`
+	Unknown uint64           `json:"unknown_calls,omitempty"`
+	After   uint64           `json:"after,omitempty"` // the event of the peak, where they are those of the peak
+	Total   int              `json:"total,omitempty"` // of the rows, if not all are there
+	Rows    []T              `json:"rows"`
 }
 
 // A MappedEventView is a call that made a mapping.

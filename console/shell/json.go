@@ -36,6 +36,14 @@ func JSONLine(command string, data any, warnings ...string) string {
 	return head + "}\n"
 }
 
+// List is a list for JSON, which is empty rather than null if there is nothing in it.
+func List[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
 // JSONText is data in JSON, without control characters.
 func JSONText(data any) string {
 	var buf bytes.Buffer

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hdb/breakpoints"
+	"hdb/capture"
 	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
@@ -158,16 +159,13 @@ func listStops(c *desk.Desk, in shell.Input, none string, wanted func(*breakpoin
 
 func infoStops(_ context.Context, c *desk.Desk, in shell.Input) error {
 	type view struct {
-		Num   int    `json:"stop"`
-		Text  string `json:"text"`
-		Seq   uint64 `json:"after"`
-		Event uint64 `json:"event,omitempty"`
-		Time  int64  `json:"time_ns"`
+		Num int `json:"stop"`
+		capture.StopRecord
 	}
 	views := []view{}
 	var rows [][]screen.Span
 	for i, r := range c.Session.Recorded.Stops() {
-		views = append(views, view{i + 1, r.Text, r.Seq, r.Event, r.Time.Nanoseconds()})
+		views = append(views, view{i + 1, r})
 		rows = append(rows, []screen.Span{screen.Head(fmt.Sprint(i + 1)), screen.Plain(units.Time(r.Time)), screen.Plain(desk.WithSizes(c, r.Text))})
 	}
 	if len(rows) == 0 && !c.Opt.JSON {

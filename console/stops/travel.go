@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"hdb/capture"
 	"hdb/console/desk"
@@ -123,20 +122,13 @@ func runMark(_ context.Context, c *desk.Desk, in shell.Input) error {
 }
 
 func showMarks(c *desk.Desk, in shell.Input, marks []capture.MarkRecord) {
-	type view struct {
-		Name  string        `json:"name"`
-		After uint64        `json:"after"`
-		Time  time.Duration `json:"time_ns"`
-	}
-	views := []view{}
 	var rows [][]screen.Span
 	for _, m := range marks {
-		views = append(views, view{m.Name, m.Seq, m.Time})
 		rows = append(rows, []screen.Span{screen.Head(m.Name), screen.Plain("#" + strconv.FormatUint(m.Seq, 10)), screen.Plain(units.Time(m.Time))})
 	}
 	c.Show(in, struct {
-		Marks []view `json:"marks"`
-	}{views}, func(o *screen.Output) {
+		Marks []capture.MarkRecord `json:"marks"`
+	}{shell.List(marks)}, func(o *screen.Output) {
 		if len(rows) == 0 {
 			o.Printf("no marks: mark NAME names a moment while events are recorded\n")
 			return

@@ -29,12 +29,12 @@ const (
 
 // A Header is what users of a family of blocks skip: all but a few of them are pointed to at the same offset.
 type Header struct {
-	Offset    uint64
-	Blocks    int // of the family, to which a word points at Offset
-	Of        int // that are held, or, of bare blocks, that no pointer to a start reaches
-	Heads     int // that only such a word holds
-	HeadBytes uint64
-	Block     int // one of the heads
+	Offset    uint64 `json:"offset"`
+	Blocks    int    `json:"pointed_blocks"`      // of the family, to which a word points at Offset
+	Of        int    `json:"alike_blocks"`        // that are held, or, of bare blocks, that no pointer to a start reaches
+	Heads     int    `json:"behind_header_heads"` // that only such a word holds
+	HeadBytes uint64 `json:"-"`
+	Block     int    `json:"-"` // one of the heads
 }
 
 // Behind are the blocks that are held, though no pointer to the start leads to them, as what points behind their starts is no

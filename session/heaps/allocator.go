@@ -278,7 +278,7 @@ func (h *Mallocs) Chunk(at uint64) (*ChunkAnswer, error) {
 
 // A SiteFit is how the blocks of one function fill their chunks.
 type SiteFit struct {
-	Site heap.Site
+	heap.Site
 	memory.Fit
 }
 

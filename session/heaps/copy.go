@@ -12,8 +12,8 @@ import (
 
 // A Copy tells of a copy of the memory that questions were asked of while the program ran.
 type Copy struct {
-	Stopped time.Duration // how long the program stood still for it
-	Written uint64        // bytes that it has written to since then, which took memory twice
+	Stopped time.Duration `json:"stopped_ns"`    // how long the program stood still for it
+	Written uint64        `json:"written_bytes"` // that it has written to since then, which took memory twice
 }
 
 // Running tells that the program runs, so that its memory is not to be asked but by fromCopy.

@@ -275,7 +275,7 @@ func (a *LeakAnswer) add(q *LeakQuestion, m *memory.Image, stacks *query.BlockSt
 // A Header is what users of a function's blocks skip: they have pointers behind it.
 type Header struct {
 	graph.Header
-	Function string // that the blocks belong to; "": no stack is known, and these are all of such sizes as have it
+	Function string `json:"function,omitempty"` // that the blocks belong to; "": no stack is known, and these are all of such sizes as have it
 }
 
 // maxHeaders are named.

@@ -30,9 +30,10 @@ type Scope struct {
 
 // A ScopeVariable is a parameter or local variable of a function.
 type ScopeVariable struct {
-	Name, Type string
-	Argument   bool
-	Depth      int // blocks around it: 0 in the innermost
+	Name     string `json:"name"`
+	Type     string `json:"type"`
+	Argument bool   `json:"argument,omitempty"`
+	Depth    int    `json:"depth,omitempty"` // blocks around it: 0 in the innermost
 }
 
 // At is the scopes of the places of a location: no process is needed.
