@@ -38,8 +38,7 @@ func (r *Recording) TopTypes(ctx context.Context, by heap.Measure) ([]heap.Row, 
 		}
 		site, ok := sites[b.Stack]
 		if !ok {
-			site = r.Site(b.Stack, b.Seq)
-			site = heap.Site{Function: unknownType + cmp.Or(site.Function, "(unknown)"), Module: site.Module}
+			site = UntypedSite(r.Site(b.Stack, b.Seq))
 			sites[b.Stack] = site
 		}
 		sums.add(site, b.Size)
@@ -47,8 +46,18 @@ func (r *Recording) TopTypes(ctx context.Context, by heap.Measure) ([]heap.Row, 
 	return sums.Rows(by), nil
 }
 
-// unknownType stands before the name of what is shown where a type is not known.
-const unknownType = "? "
+// TypeSite is what the row of a type stands for. Guesses have a row of their own.
+func TypeSite(t *blocktype.Type) heap.Site {
+	if t.How.Sure() {
+		return heap.Site{Function: t.Kind(), Sure: true}
+	}
+	return heap.Site{Function: t.Kind() + "   (guess)"}
+}
+
+// UntypedSite is what the row of the blocks of a function stands for that are of no type that is known.
+func UntypedSite(of heap.Site) heap.Site {
+	return heap.Site{Function: "? " + cmp.Or(of.Function, "(unknown)"), Module: of.Module}
+}
 
 // TypeSums are live blocks by their types, arrays of any length alike.
 type TypeSums map[heap.Site]*heap.Row
@@ -56,14 +65,10 @@ type TypeSums map[heap.Site]*heap.Row
 // Add adds a block, of which t is nil if its type is not known.
 func (s TypeSums) Add(t *blocktype.Type, size uint64) {
 	if t == nil {
-		s.add(heap.Site{Function: unknownType + "(unknown)"}, size)
+		s.add(UntypedSite(heap.Site{}), size)
 		return
 	}
-	site := heap.Site{Function: t.Kind(), Sure: t.How.Sure()}
-	if !site.Sure {
-		site.Function += "   (guess)"
-	}
-	s.add(site, size)
+	s.add(TypeSite(t), size)
 }
 
 func (s TypeSums) add(site heap.Site, size uint64) {

@@ -363,11 +363,15 @@ const (
 	maxTypeEdges  = 8
 )
 
-// typeOf is what a block is, nil if it is not known: as BlockTypes tell, else by the type of a
+// imageTypes are the types of the blocks, but for those that only pointers tell.
+func (n *namer) imageTypes() *imageTypes { return &imageTypes{n.h.types, n.m, n.goTypes()} }
+
+// typeOf is what a block is, nil if it is not known: as imageTypes decides, else by the type of a
 // pointer to it, which a variable has, or a member of a block whose type is known so.
 func (n *namer) typeOf(i int) *blocktype.Type {
-	if t := n.goTypes(); t != nil && n.m.InGo(n.g.Block(i).Addr) {
-		return t.Type(i)
+	b, x := n.g.Block(i), n.imageTypes()
+	if x.ofGo(&b) { // it keeps its own answers
+		return x.of(i, &b)
 	}
 	t, ok := n.types[i]
 	if !ok {
@@ -381,8 +385,8 @@ func (n *namer) typeOf(i int) *blocktype.Type {
 // before: what is not found of a block because others have been tried already may be found of it alone.
 func (n *namer) findType(i int, tried map[int]bool) *blocktype.Type {
 	tried[i] = true
-	b := n.g.Block(i)
-	if t := n.h.types.Of(&b); t != nil {
+	b, x := n.g.Block(i), n.imageTypes()
+	if t := x.of(i, &b); t != nil || x.ofGo(&b) {
 		return t
 	}
 	count := 0

@@ -3,7 +3,6 @@ package heaps
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"hdb/capture"
@@ -64,12 +63,9 @@ func (h *Heap) TopRetained(ctx context.Context, per query.Per) (*RetainedAnswer,
 	if r != nil {
 		s.ofStack = r.Sites(per)
 	}
-	var ofGo *goTyper
 	if per == query.PerType {
-		if ofGo = h.namer(m, g).goTypes(); ofGo != nil {
-			if err := ofGo.infer(ctx); err != nil {
-				return nil, err
-			}
+		if s.types, err = h.types.ofImage(ctx, m, true); err != nil {
+			return nil, err
 		}
 	}
 	of := make([]uint32, m.Len())
@@ -77,17 +73,12 @@ func (h *Heap) TopRetained(ctx context.Context, per query.Per) (*RetainedAnswer,
 		if i&1023 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if ofGo != nil && m.InGo(b.Addr) {
-			if of[i] = s.goGroup(ofGo, i); of[i] == graph.NoGroup {
-				a.Unknown.Blocks++
-				a.Unknown.Bytes += slotted(m, b).Size
-			}
-		} else {
-			of[i] = s.group(h.types, per, &b)
-		}
-		if of[i] != graph.NoGroup {
+		if of[i] = s.group(i, &b); of[i] != graph.NoGroup {
 			s.sites[of[i]].Live.Blocks++
 			s.sites[of[i]].Live.Bytes += b.Size
+		} else if s.types != nil && s.types.ofGo(&b) {
+			a.Unknown.Blocks++
+			a.Unknown.Bytes += slotted(m, b).Size
 		}
 	}
 	a.Rows = s.join(of)
@@ -152,32 +143,23 @@ func (h *Heap) retainedByGlobals(ctx context.Context, g *memory.Graph, a *Retain
 	return ctx.Err()
 }
 
-// goGroup is the number of the row of a block of Go by its type, or graph.NoGroup.
-func (s *siteGroups) goGroup(t *goTyper, i int) uint32 {
-	typ := t.Type(i)
-	if typ == nil {
-		return graph.NoGroup
-	}
-	return s.number(heap.Site{Function: typ.Name, Sure: true})
-}
-
 // siteGroups numbers the sites that blocks belong to.
 type siteGroups struct {
 	sites   []RetainedRow // of which lines of one function may have several
 	at      map[heap.Site]uint32
 	byStack map[capture.StackID]uint32
 	ofStack func(id capture.StackID) heap.Site
+	types   *imageTypes // nil: rows stand for something else
 }
 
-// group is the number of a block's row, or graph.NoGroup.
-func (s *siteGroups) group(types *BlockTypes, per query.Per, b *memory.Block) uint32 {
-	if per == query.PerType {
-		if t := types.Of(b); t != nil {
-			site := heap.Site{Function: t.Kind(), Sure: t.How.Sure()}
-			if !site.Sure {
-				site.Function += "   (guess)"
-			}
-			return s.number(site)
+// group is the number of the row of block i, or graph.NoGroup.
+func (s *siteGroups) group(i int, b *memory.Block) uint32 {
+	if s.types != nil {
+		if t := s.types.of(i, b); t != nil {
+			return s.number(query.TypeSite(t))
+		}
+		if s.types.ofGo(b) {
+			return graph.NoGroup
 		}
 	}
 	if b.Seq == 0 {
@@ -186,8 +168,8 @@ func (s *siteGroups) group(types *BlockTypes, per query.Per, b *memory.Block) ui
 	k, ok := s.byStack[b.Stack]
 	if !ok {
 		site := s.ofStack(b.Stack)
-		if per == query.PerType {
-			site = heap.Site{Function: fmt.Sprintf("? %s", cmp.Or(site.Function, "(unknown)")), Module: site.Module}
+		if s.types != nil {
+			site = query.UntypedSite(site)
 		}
 		k = s.number(site)
 		s.byStack[b.Stack] = k

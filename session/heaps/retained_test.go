@@ -8,7 +8,6 @@ import (
 	"hdb/heap"
 	"hdb/heap/graph"
 	"hdb/memory"
-	"hdb/query"
 )
 
 // TestRetainedRows: lines of one function have one row, unless rows stand for lines.
@@ -25,7 +24,7 @@ func TestRetainedRows(t *testing.T) {
 		for i, stack := range []capture.StackID{5, 9, 7, 5, 7} {
 			b := memory.Block{Seq: uint64(i) + 1, Stack: stack}
 			b.Size = 10 * uint64(stack)
-			k := s.group(nil, query.PerFunction, &b)
+			k := s.group(i, &b)
 			s.sites[k].Live.Blocks++
 			s.sites[k].Live.Bytes += b.Size
 			of = append(of, k)

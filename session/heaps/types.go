@@ -12,8 +12,16 @@ import (
 	"hdb/values/blocktype"
 )
 
-// imageTypes tells of which types the blocks of an image are: those of a Go heap as the graph of the heap
-// tells, others as BlockTypes do.
+// imageTypes decides of which type a block of an image is. This is the order in which the sources are asked:
+//
+//  1. A block of a Go heap: the event that made it, the heap's own description of it, the types of pointers to
+//     it ([goTyper]). Nothing else knows better.
+//  2. A recorded block: the code that allocated it. A virtual table in memory overrides that, as it is of the
+//     object that is there ([query.BlockTypes.Of]).
+//  3. A block that is not recorded: its virtual table.
+//  4. Where a question names single blocks, the type of a pointer to it, which is a guess ([namer.typeOf]).
+//
+// Without an image, in a capture, BlockTypes.Of knows what 2 has.
 type imageTypes struct {
 	*BlockTypes
 	m      *memory.Image
@@ -22,15 +30,14 @@ type imageTypes struct {
 
 // ofImage is what tells types of an image. all: of all blocks, which are found at once then.
 func (t *BlockTypes) ofImage(ctx context.Context, m *memory.Image, all bool) (*imageTypes, error) {
-	x := &imageTypes{BlockTypes: t, m: m}
 	if h, _ := m.Go(); h == nil {
-		return x, nil
+		return &imageTypes{BlockTypes: t, m: m}, nil
 	}
 	g, err := m.Graph(ctx)
 	if err != nil {
 		return nil, err
 	}
-	x.golang = t.heap.namer(m, g).goTypes()
+	x := t.heap.namer(m, g).imageTypes()
 	if all {
 		if err := x.golang.infer(ctx); err != nil {
 			return nil, err
@@ -41,15 +48,18 @@ func (t *BlockTypes) ofImage(ctx context.Context, m *memory.Image, all bool) (*i
 
 // of is the type of block i, nil if it is not known.
 func (x *imageTypes) of(i int, b *memory.Block) *blocktype.Type {
-	if x.golang != nil && x.m.InGo(b.Addr) {
+	if x.ofGo(b) {
 		return x.golang.Type(i)
 	}
 	return x.Of(b)
 }
 
+// ofGo tells that a block is of a Go heap.
+func (x *imageTypes) ofGo(b *memory.Block) bool { return x.golang != nil && x.m.InGo(b.Addr) }
+
 // addUnknown adds block i to a sum if it is one of Go of no type that is known.
 func (x *imageTypes) addUnknown(sum *graph.Sum, i int, b *memory.Block) {
-	if x.golang != nil && x.m.InGo(b.Addr) && x.golang.Type(i) == nil {
+	if x.ofGo(b) && x.golang.Type(i) == nil {
 		sum.Blocks++
 		sum.Bytes += b.Size
 	}

@@ -268,6 +268,9 @@ func typesIn(t *testing.T, c *console, said []heapLine, symbols bool) string {
 			blocks += n
 		}
 	}
+	if guesses, kept := strings.Count(top, "(guess)"), strings.Count(c.want("top 1000 by retained per type", "retained"), "(guess)"); guesses != kept || guesses == 0 {
+		t.Errorf("%d rows of top per type are guesses, %d of top by retained", guesses, kept)
+	}
 	held := c.want("leaks", "Go: ")
 	_, rest, _ := strings.Cut(held, ") in ")
 	words := strings.Fields(rest)

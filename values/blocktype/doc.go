@@ -11,7 +11,8 @@
 //	t := site.Fit(blocktype.Block{Size: 24}) // nil: not known
 //	text, typ := t.Field(8)                  // ".next", struct node *
 //
-// In a session, BlockTypes.Of has it for a block of an image or of the recording.
+// In a session, the comment of imageTypes in package session/heaps has the order in which these sources, Go runtimes
+// and pointers are asked.
 //
 // # How a type is found
 //
