@@ -14,6 +14,7 @@ import (
 	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/inferior"
+	"hdb/internal/flags"
 	"hdb/report"
 	"hdb/session"
 	"hdb/session/target"
@@ -52,28 +53,20 @@ type assertOptions struct {
 
 func parseAssertFlags(argv []string) (*assertOptions, error) {
 	o := &assertOptions{}
-	for i := 0; i < len(argv); {
-		word := argv[i]
-		if word == "--" || word == "--args" || word == "-args" {
-			o.words = argv[i+1:]
-			break
-		}
-		if len(word) < 2 || word[0] != '-' {
-			if o.capture != "" {
-				return nil, fmt.Errorf("assert: %q: one capture expected, or a program after --: %w", word, errAssertUsage)
+	for len(argv) > 0 && o.words == nil {
+		switch word := argv[0]; {
+		case word == "--" || word == "--args" || word == "-args":
+			o.words = argv[1:]
+		case flags.Is(word):
+			var err error
+			if argv, err = flags.Next(argv, o.flag); err != nil {
+				return nil, fmt.Errorf("assert: %w: %w", err, errAssertUsage)
 			}
-			o.capture = word
-			i++
-			continue
+		case o.capture != "":
+			return nil, fmt.Errorf("assert: %q: one capture expected, or a program after --: %w", word, errAssertUsage)
+		default:
+			o.capture, argv = word, argv[1:]
 		}
-		next, ok, err := o.ParseFlag(argv, i)
-		if !ok && err == nil {
-			next, err = o.flag(argv, i)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", err, errAssertUsage)
-		}
-		i = next
 	}
 	switch {
 	case o.help:
@@ -87,23 +80,17 @@ func parseAssertFlags(argv []string) (*assertOptions, error) {
 	return o, nil
 }
 
-// flag reads those that the console's assert does not have.
-func (o *assertOptions) flag(argv []string, i int) (next int, err error) {
-	switch word := argv[i]; word {
-	case "-h", "-help", "--help":
-		o.help = true
-	case "-return-child-result", "--return-child-result":
-		o.status = true
-	case "-o", "--output":
-		if i+1 == len(argv) {
-			return i, fmt.Errorf("assert: %s: value missing", word)
-		}
-		o.keep = argv[i+1]
-		return i + 2, nil
-	default:
-		return i, allocs.NoAssertFlag(word)
+// flag has those, too, that the console's assert does not have.
+func (o *assertOptions) flag(name string) flags.Flag {
+	switch name {
+	case "h", "help":
+		return flags.On(&o.help)
+	case "return-child-result":
+		return flags.On(&o.status)
+	case "o", "output":
+		return flags.Text(&o.keep)
 	}
-	return i + 1, nil
+	return o.Flag(name)
 }
 
 // assert is `hdb assert`.

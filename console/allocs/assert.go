@@ -14,9 +14,9 @@ import (
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/cond"
+	"hdb/internal/flags"
 	"hdb/internal/outfile"
 	"hdb/internal/regular"
-	"hdb/internal/spelling"
 	"hdb/internal/units"
 	"hdb/query"
 	"hdb/report"
@@ -69,81 +69,53 @@ type Assertion struct {
 	Force        bool        // they may be replaced
 }
 
-// ParseFlag reads one flag of assert at words[i]. It is false if there is none of
-// that name; otherwise next is where the next word stands.
-func (a *Assertion) ParseFlag(words []string, i int) (next int, ok bool, err error) {
-	name, value, inline := strings.Cut(strings.TrimPrefix(words[i][1:], "-"), "=")
-	var set *bool
-	switch name {
+// Flag is a flag of assert, the zero Flag if it has none of that name.
+func (a *Assertion) Flag(name string) flags.Flag {
+	switch l := &a.Limits; name {
 	case "no-leaks":
-		set = &a.Limits.NoLeaks
+		return flags.On(&l.NoLeaks)
 	case "strict":
-		set = &a.Limits.Strict
+		return flags.On(&l.Strict)
 	case "allow-incomplete":
-		set = &a.Limits.Incomplete
+		return flags.On(&l.Incomplete)
 	case "f", "force":
-		set = &a.Force
-	case "max-peak", "max-allocs", "max-leaked", "max-live-growth", "max-temporary", "since", "suppressions", "junit", "sarif":
-	default:
-		return i, false, nil
-	}
-	switch {
-	case set != nil && inline:
-		return i, true, fmt.Errorf("assert: --%s: takes no value", name)
-	case set != nil:
-		*set = true
-		return i + 1, true, nil
-	case !inline && i+1 == len(words):
-		return i, true, fmt.Errorf("assert: --%s: value missing", name)
-	case !inline:
-		i++
-		value = words[i]
-	}
-	return i + 1, true, a.set(name, value)
-}
-
-func (a *Assertion) set(name, value string) error {
-	l := &a.Limits
-	switch name {
+		return flags.On(&a.Force)
 	case "max-peak":
-		return setLimit(&l.MaxPeak, name, value, cond.ParseSize)
+		return limitFlag(&l.MaxPeak, cond.ParseSize)
 	case "max-allocs":
-		return setLimit(&l.MaxAllocs, name, value, cond.ParseCount)
+		return limitFlag(&l.MaxAllocs, cond.ParseCount)
 	case "max-leaked":
-		return setLimit(&l.MaxLeaked, name, value, cond.ParseSize)
+		return limitFlag(&l.MaxLeaked, cond.ParseSize)
 	case "max-live-growth":
-		return setLimit(&l.MaxLiveGrowth, name, value, cond.ParseSize)
+		return limitFlag(&l.MaxLiveGrowth, cond.ParseSize)
 	case "max-temporary":
-		return setLimit(&l.MaxTemporary, name, value, cond.ParseCount)
-	}
-	if value == "" {
-		return fmt.Errorf("assert: --%s: value missing", name)
-	}
-	switch name {
+		return limitFlag(&l.MaxTemporary, cond.ParseCount)
 	case "since":
-		a.Since = value
+		return flags.NonEmpty(&a.Since)
 	case "suppressions":
-		a.Suppressions = value
+		return flags.NonEmpty(&a.Suppressions)
 	case "junit":
-		a.JUnit = value
+		return flags.NonEmpty(&a.JUnit)
 	case "sarif":
-		a.SARIF = value
+		return flags.NonEmpty(&a.SARIF)
 	}
-	return nil
+	return flags.Flag{}
 }
 
-// setLimit takes a size or count as conditions have it, and also 1e6.
-func setLimit(limit **uint64, name, value string, parse func(string) (uint64, error)) error {
-	n, err := parse(value)
-	if err != nil {
-		f, e := strconv.ParseFloat(value, 64)
-		if e != nil || !(f >= 0 && f < 1<<63) || f != float64(uint64(f)) {
-			return fmt.Errorf("assert: --%s: %w", name, err)
+// limitFlag takes a size or count as conditions have it, and also 1e6.
+func limitFlag(limit **uint64, parse func(string) (uint64, error)) flags.Flag {
+	return flags.Value(func(value string) error {
+		n, err := parse(value)
+		if err != nil {
+			f, e := strconv.ParseFloat(value, 64)
+			if e != nil || !(f >= 0 && f < 1<<63) || f != float64(uint64(f)) {
+				return err
+			}
+			n = uint64(f)
 		}
-		n = uint64(f)
-	}
-	*limit = &n
-	return nil
+		*limit = &n
+		return nil
+	})
 }
 
 // Ready says what is wrong with an assertion before anything is done, and reads the
@@ -287,33 +259,13 @@ func (a *Assertion) Files(s *session.Session, o *Outcome, ended string) error {
 	)
 }
 
-// NoAssertFlag is the error for a word that is no flag of assert, with the one that was meant.
-func NoAssertFlag(word string) error {
-	near := spelling.Known(strings.TrimLeft(word, "-"), func(name string) bool {
-		_, ok, err := new(Assertion).ParseFlag([]string{"--" + name}, 0)
-		return ok || err != nil // its value is missing
-	})
-	if near != "" {
-		return fmt.Errorf("assert: %s: no such flag: did you mean --%s?", word, near)
-	}
-	return fmt.Errorf("assert: %s: no such flag", word)
-}
-
 func runAssert(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	var a Assertion
-	for i := 0; i < len(in.Args); {
-		word := in.Args[i]
-		if len(word) < 2 || word[0] != '-' {
-			return fmt.Errorf("assert: %q: a flag like --no-leaks expected", word)
-		}
-		next, ok, err := a.ParseFlag(in.Args, i)
-		switch {
-		case err != nil:
-			return err
-		case !ok:
-			return NoAssertFlag(word)
-		}
-		i = next
+	switch others, err := flags.All(in.Args, a.Flag); {
+	case err != nil:
+		return fmt.Errorf("assert: %w", err)
+	case len(others) > 0:
+		return fmt.Errorf("assert: %q: a flag like --no-leaks expected", others[0])
 	}
 	a.Suppressions, a.JUnit, a.SARIF = line.ExpandHome(a.Suppressions), line.ExpandHome(a.JUnit), line.ExpandHome(a.SARIF)
 	if err := errors.Join(a.Ready(), a.Vacant(c.Session.Captures.Path())); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"hdb/heap"
 	"hdb/heap/graph"
 	"hdb/internal/cond"
+	"hdb/internal/flags"
 	"hdb/internal/units"
 	"hdb/query"
 	"hdb/session"
@@ -56,29 +56,15 @@ type leaksAsked struct {
 func leaksOf(c *desk.Desk, in shell.Input) (leaksAsked, shell.Input, error) {
 	q := leaksAsked{}
 	text, condition, asked := leakCondition(in.Raw)
-	words, err := q.suppressions(strings.Fields(text))
+	words, err := flags.All(strings.Fields(text), q.flag)
 	if err != nil {
-		return q, in, err
+		return q, in, fmt.Errorf("leaks: %w", err)
 	}
-	words = slices.DeleteFunc(words, func(word string) bool {
-		switch strings.TrimLeft(word, "-") {
-		case "strict":
-			q.Strict = q.Strict || word[0] == '-'
-		case "reachable":
-			q.reachable = q.reachable || word[0] == '-'
-		case "all":
-			q.all = q.all || word[0] == '-'
-		case "possible":
-			q.possible = q.possible || word[0] == '-'
-		case "snapshot":
-			q.Snapshot = q.Snapshot || word[0] == '-'
-		case "exit":
-			q.exit = q.exit || word[0] == '-'
-		default:
-			return false
+	if q.file != "" {
+		if q.Suppressions, err = readSuppressions(line.ExpandHome(q.file)); err != nil {
+			return q, in, fmt.Errorf("leaks: suppressions: %w", err)
 		}
-		return word[0] == '-'
-	})
+	}
 	if in.Raw, q.moments, q.over, q.growth, err = growthOf(strings.Join(words, " ")); err != nil {
 		return q, in, err
 	}
@@ -109,29 +95,24 @@ func leaksOf(c *desk.Desk, in shell.Input) (leaksAsked, shell.Input, error) {
 	return q, in, nil
 }
 
-// suppressions cuts --suppressions FILE off the words, and reads the file.
-func (q *leaksAsked) suppressions(words []string) ([]string, error) {
-	for i, word := range words {
-		flag, file, inline := strings.Cut(word, "=")
-		if flag != "--suppressions" && flag != "-suppressions" {
-			continue
-		}
-		next := i + 1
-		if !inline && next < len(words) {
-			file = words[next]
-			next++
-		}
-		if file == "" {
-			return nil, errors.New("leaks: --suppressions: value missing")
-		}
-		var err error
-		if q.Suppressions, err = readSuppressions(line.ExpandHome(file)); err != nil {
-			return nil, fmt.Errorf("leaks: suppressions: %w", err)
-		}
-		q.file = file
-		return slices.Delete(words, i, next), nil
+func (q *leaksAsked) flag(name string) flags.Flag {
+	switch name {
+	case "strict":
+		return flags.On(&q.Strict)
+	case "reachable":
+		return flags.On(&q.reachable)
+	case "all":
+		return flags.On(&q.all)
+	case "possible":
+		return flags.On(&q.possible)
+	case "snapshot":
+		return flags.On(&q.Snapshot)
+	case "exit":
+		return flags.On(&q.exit)
+	case "suppressions":
+		return flags.NonEmpty(&q.file)
 	}
-	return words, nil
+	return flags.Flag{}
 }
 
 // leakCondition cuts `if CONDITION` off a line.

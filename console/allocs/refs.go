@@ -11,6 +11,7 @@ import (
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/heap/graph"
+	"hdb/internal/flags"
 	"hdb/internal/units"
 	"hdb/names"
 	"hdb/session/heaps"
@@ -218,12 +219,8 @@ func localText(h *heaps.Holder) string {
 
 // refsLine reads `[-path] ADDRESS [N | all]`.
 func refsLine(in shell.Input) (expr string, limit int, path bool, err error) {
-	text, limit := strings.TrimSpace(in.Raw), 20
-	for _, flag := range []string{"--path", "-path"} {
-		if rest, ok := strings.CutPrefix(text, flag+" "); ok {
-			text, path = strings.TrimSpace(rest), true
-		}
-	}
+	text, path := flags.Cut(strings.TrimSpace(in.Raw), "path")
+	limit = 20
 	if i := strings.LastIndexByte(text, ' '); i > 0 {
 		n, err := strconv.Atoi(text[i+1:])
 		switch {

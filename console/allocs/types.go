@@ -14,6 +14,7 @@ import (
 	"hdb/console/shell"
 	"hdb/heap"
 	"hdb/internal/cond"
+	"hdb/internal/flags"
 	"hdb/internal/units"
 	"hdb/query"
 	"hdb/session/heaps"
@@ -53,10 +54,10 @@ func topTypes(ctx context.Context, c *desk.Desk, in shell.Input, by heap.Measure
 
 // BlockFinder is what find does with -live or -type, and the rest of its line; nil without.
 func BlockFinder(raw string) (run func(context.Context, *desk.Desk, shell.Input) error, rest string) {
-	switch word, rest := shell.SplitWord(raw); word {
-	case "-live", "--live":
+	if rest, ok := flags.Cut(raw, "live"); ok {
 		return runFindLive, rest
-	case "-type", "--type":
+	}
+	if rest, ok := flags.Cut(raw, "type"); ok {
 		return runFindType, rest
 	}
 	return nil, ""

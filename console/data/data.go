@@ -8,6 +8,7 @@ import (
 	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
+	"hdb/internal/flags"
 	"hdb/query"
 )
 
@@ -28,7 +29,7 @@ func dataCommands(c *desk.Desk) []*shell.Command {
 
 // RunList is list.
 func RunList(_ context.Context, c *desk.Desk, in shell.Input) error {
-	raw, cost := strings.CutPrefix(in.Raw, "-cost")
+	raw, cost := flags.Cut(in.Raw, "cost")
 	in.Raw = strings.TrimSpace(raw)
 	cost = cost || in.Repeated && c.Source.Listing.Cost
 	r, err := c.Source.Parse(in.Raw)

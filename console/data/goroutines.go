@@ -14,6 +14,7 @@ import (
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/goruntime"
+	"hdb/internal/flags"
 	"hdb/internal/units"
 	"hdb/names"
 	"hdb/session/view"
@@ -49,32 +50,39 @@ type goroutineArgs struct {
 }
 
 func parseGoroutines(args []string) (a goroutineArgs, err error) {
-	for i := 0; i < len(args); i++ {
-		value := func() (string, error) {
-			if i++; i == len(args) {
-				return "", fmt.Errorf("goroutines %s: a word must follow", args[i-1])
-			}
-			return args[i], nil
+	all := []goruntime.Status{"running", "runnable", "syscall", "waiting"}
+	wanted := make([]bool, len(all))
+	words, err := flags.All(args, func(name string) flags.Flag {
+		if i := slices.Index(all, goruntime.Status(name)); i >= 0 {
+			return flags.On(&wanted[i])
 		}
-		n, numErr := strconv.Atoi(args[i])
-		switch word := args[i]; {
-		case word == "-running" || word == "-runnable" || word == "-syscall" || word == "-waiting":
-			a.status = append(a.status, goruntime.Status(word[1:]))
-		case word == "-system":
-			a.system = true
-		case word == "-with":
-			a.with, err = value()
-		case word == "-group":
-			a.group, err = value()
+		switch name {
+		case "system":
+			return flags.On(&a.system)
+		case "with":
+			return flags.Text(&a.with)
+		case "group":
+			return flags.Text(&a.group)
+		}
+		return flags.Flag{}
+	})
+	if err != nil {
+		return a, fmt.Errorf("goroutines: %w", err)
+	}
+	for i, status := range all {
+		if wanted[i] {
+			a.status = append(a.status, status)
+		}
+	}
+	for _, word := range words {
+		n, err := strconv.Atoi(word)
+		switch {
 		case word == "all":
 			a.limit = -1
-		case numErr == nil && n > 0:
+		case err == nil && n > 0:
 			a.limit = n
 		default:
-			err = fmt.Errorf("goroutines: %q: -running, -runnable, -syscall, -waiting, -system, -with TEXT, -group WHAT, a number or all expected", word)
-		}
-		if err != nil {
-			return a, err
+			return a, fmt.Errorf("goroutines: %q: -running, -runnable, -syscall, -waiting, -system, -with TEXT, -group WHAT, a number or all expected", word)
 		}
 	}
 	return a, nil

@@ -13,6 +13,7 @@ import (
 	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
+	"hdb/internal/flags"
 	"hdb/internal/lazyregexp"
 	"hdb/session/variables"
 	"hdb/values"
@@ -59,7 +60,7 @@ func runCall(_ context.Context, c *desk.Desk, in shell.Input) error {
 }
 
 func runPrint(_ context.Context, c *desk.Desk, in shell.Input) error {
-	if word, rest := shell.SplitWord(in.Raw); word == "-block" || word == "--block" {
+	if rest, ok := flags.Cut(in.Raw, "block"); ok {
 		o, expr, err := c.Eval.OptionsAndRest(rest)
 		if err != nil {
 			return fmt.Errorf("print: %w", err)

@@ -12,6 +12,7 @@ import (
 	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
+	"hdb/internal/flags"
 	"hdb/internal/units"
 	"hdb/python"
 	"hdb/python/objects"
@@ -319,8 +320,8 @@ const usualReferrers = 50
 
 func runPythonReferrers(_ context.Context, c *desk.Desk, in shell.Input) error {
 	expr := strings.TrimSpace(in.Raw)
-	if rest, ok := strings.CutPrefix(expr, "-path"); ok && (rest == "" || rest[0] == ' ') {
-		return showPythonPath(c, in, strings.TrimSpace(rest))
+	if rest, ok := flags.Cut(expr, "path"); ok {
+		return showPythonPath(c, in, rest)
 	}
 	if expr == "" {
 		return errors.New("py refs: an expression must follow, as self.rows[0], or the address of an object")

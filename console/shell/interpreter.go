@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"hdb/capture"
+	"hdb/internal/flags"
 )
 
 // An interpreter runs lines: commands of the table, definitions and aliases of the user's,
@@ -119,6 +120,9 @@ func (r *interpreter) runCommand(ctx context.Context, cmd *Command, in Input) er
 	err := cmd.Run(ctx, in)
 	if reading.Cut() != nil {
 		return ErrInterrupted
+	}
+	if errors.Is(err, flags.ErrUnknown) {
+		err = fmt.Errorf("%w: see help %s", err, in.Name)
 	}
 	return r.c.host.Advise(err)
 }

@@ -28,8 +28,24 @@ func Text(p *string) Flag {
 	return Value(func(value string) error { *p = value; return nil })
 }
 
+// NonEmpty is Text whose value may not be empty.
+func NonEmpty(p *string) Flag {
+	return Value(func(value string) error {
+		if value == "" {
+			return errMissing
+		}
+		*p = value
+		return nil
+	})
+}
+
 // Value is a flag whose value set takes, or refuses.
 func Value(set func(value string) error) Flag { return Flag{set: set} }
+
+// ErrUnknown is the cause of an error about a flag that is not known, nor near to one that is.
+var ErrUnknown = errors.New("no such flag")
+
+var errMissing = errors.New("value missing")
 
 // Is tells a flag from other words; "-" is none.
 func Is(word string) bool { return len(word) > 1 && word[0] == '-' }
@@ -45,11 +61,11 @@ func Next(words []string, find func(name string) Flag) (rest []string, err error
 	case f.obey != nil:
 		f.obey()
 	case f.set == nil:
-		err = errors.New("no such flag" + meant(name, find))
+		err = unknown(name, find)
 	case inline:
 		err = f.set(value)
 	case len(rest) == 0:
-		err = errors.New("value missing")
+		err = errMissing
 	default:
 		err, rest = f.set(rest[0]), rest[1:]
 	}
@@ -59,13 +75,13 @@ func Next(words []string, find func(name string) Flag) (rest []string, err error
 	return rest, nil
 }
 
-// meant is what to add to the error about an unknown flag: the one that it is near to.
-func meant(name string, find func(name string) Flag) string {
+// unknown is the error about an unknown flag, with the one that it is near to.
+func unknown(name string, find func(name string) Flag) error {
 	near := spelling.Known(name, func(n string) bool { f := find(n); return f.obey != nil || f.set != nil })
 	if near == "" {
-		return ""
+		return ErrUnknown
 	}
-	return ": did you mean --" + near + "?"
+	return fmt.Errorf("no such flag: did you mean --%s?", near)
 }
 
 // All obeys all flags among the words and returns the others.
@@ -80,6 +96,20 @@ func All(words []string, find func(name string) Flag) (others []string, err erro
 		}
 	}
 	return others, nil
+}
+
+// Cut cuts a flag without a value off a line whose rest is an expression: a line that begins with another dash
+// is all expression.
+func Cut(line, name string) (rest string, ok bool) {
+	line = strings.TrimLeft(line, " \t")
+	word := line
+	if i := strings.IndexAny(line, " \t"); i >= 0 {
+		word, rest = line[:i], strings.TrimLeft(line[i:], " \t")
+	}
+	if !Is(word) || strings.TrimPrefix(word[1:], "-") != name {
+		return line, false
+	}
+	return rest, true
 }
 
 // Program obeys the flags before a program and returns the program with its arguments: the words from the first

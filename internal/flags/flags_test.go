@@ -21,6 +21,8 @@ func (o *options) flag(name string) Flag {
 		return Off(&o.force)
 	case "o":
 		return Text(&o.file)
+	case "l":
+		return NonEmpty(&o.file)
 	case "n":
 		return Value(func(string) error { return errors.New("not a number") })
 	}
@@ -46,6 +48,8 @@ func TestAll(t *testing.T) {
 		"--force=1":         {err: "--force=1: takes no value"},
 		"-x":                {err: "-x: no such flag"},
 		"--":                {err: "--: no such flag"},
+		"--l x":             {options{file: "x"}, "", ""},
+		"--l= x":            {err: "--l=: value missing"},
 		"-n 1":              {err: "-n: not a number"},
 		"a --n=1 --unknown": {err: "--n=1: not a number"},
 	} {
@@ -57,6 +61,20 @@ func TestAll(t *testing.T) {
 		}
 		if o != want.options || !slices.Equal(others, strings.Fields(want.others)) || text != want.err {
 			t.Errorf("%q: %+v, others %q, error %q", words, o, others, text)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	for line, want := range map[string]string{
+		"-path": "", " --path\t-x": "-x", "-path  a b": "a b", "-paths": "-", "-p": "-", "- path": "-", "path": "-", "---path": "-", "": "-",
+	} {
+		rest, ok := Cut(line, "path")
+		if !ok {
+			rest = "-"
+		}
+		if rest != want {
+			t.Errorf("%q: %q, want %q", line, rest, want)
 		}
 	}
 }
