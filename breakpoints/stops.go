@@ -132,11 +132,11 @@ func (k StopKind) place() cond.Place {
 
 // A Place is an address where a stop has its trap.
 type Place struct {
-	Addr     addr.Run
-	Function string
-	File     string
-	Line     int
-	Module   string
+	Addr     addr.Run `json:"address"`
+	Function string   `json:"function,omitempty"`
+	File     string   `json:"file,omitempty"`
+	Line     int      `json:"line,omitempty"`
+	Module   string   `json:"module,omitempty"`
 }
 
 // A Stop is a numbered breakpoint.

@@ -63,7 +63,7 @@ var openKeys = []string{"registers"}
 func TestJSONKeysOfCommands(t *testing.T) {
 	table, found := jsonTable(t), map[string]string{}
 	tag := regexp.MustCompile("`json:\"([^\",-][^\",]*)")
-	for _, pattern := range []string{"*.go", "*/*.go", "../cmd/hdb/*.go", "../report/stats.go", "../report/summary.go", "../report/tree.go", "../report/timeline.go", "../report/text.go", "../report/assert.go", "../report/suppress_used.go", "../capture/event.go", "../capture/file/check.go", "../heap/*.go", "../heap/graph/*.go", "../memory/*.go", "../query/*.go", "../session/*/*.go"} {
+	for _, pattern := range []string{"*.go", "*/*.go", "../cmd/hdb/*.go", "../report/stats.go", "../report/summary.go", "../report/tree.go", "../report/timeline.go", "../report/text.go", "../report/assert.go", "../report/suppress_used.go", "../capture/event.go", "../capture/file/check.go", "../heap/*.go", "../heap/graph/*.go", "../memory/*.go", "../names/*.go", "../query/*.go", "../values/*.go", "../breakpoints/*.go", "../session/*/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatal(pattern, err)

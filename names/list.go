@@ -132,11 +132,12 @@ func (s Symbols) SourceFiles() ([]string, error) {
 
 // LineInfo is the code of a source line.
 type LineInfo struct {
-	Addr, End addr.Run
-	File      string
-	Line      int
-	Function  string
-	Module    string
+	File     string   `json:"file,omitempty"`
+	Line     int      `json:"line,omitempty"`
+	Addr     addr.Run `json:"low"`
+	End      addr.Run `json:"high"`
+	Function string   `json:"function,omitempty"`
+	Module   string   `json:"module,omitempty"`
 }
 
 // Definition is where the source defines the function of that name, as typed; ok is

@@ -10,16 +10,16 @@ import (
 
 // A VirtualTable is a virtual table of an object.
 type VirtualTable struct {
-	Class   string   // of the part of the object
-	Table   addr.Run // where its functions begin
-	Object  addr.Run // the part of the object
-	Entries []VirtualEntry
+	Class   string         `json:"class"`  // of the part of the object
+	Table   addr.Run       `json:"table"`  // where its functions begin
+	Object  addr.Run       `json:"object"` // the part of the object
+	Entries []VirtualEntry `json:"entries"`
 }
 
 // A VirtualEntry is a function in a virtual table.
 type VirtualEntry struct {
-	Address  addr.Run
-	Function string // its symbol as <NAME>, "" unknown
+	Address  addr.Run `json:"address"`
+	Function string   `json:"function,omitempty"` // its symbol as <NAME>, "" unknown
 }
 
 // VirtualTables are the virtual tables of the object that an expression is or points to, and

@@ -244,18 +244,14 @@ func runAllocAdd(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if err != nil {
 		return fmt.Errorf("alloc add: %w", err)
 	}
-	places := make([]desk.PlaceView, 0, len(f.Places))
-	for _, p := range f.Places {
-		places = append(places, desk.ViewPlace(p))
-	}
 	c.Show(in, struct {
-		Name     string           `json:"name"`
-		Kind     string           `json:"kind"`
-		Pending  bool             `json:"pending,omitempty"`
-		Meant    string           `json:"did_you_mean,omitempty"`
-		Places   []desk.PlaceView `json:"places,omitempty"`
-		Warnings []string         `json:"warnings,omitempty"`
-	}{f.Name, f.Kind.String(), len(f.Places) == 0, f.Meant, places, f.Warnings}, func(o *screen.Output) {
+		Name     string              `json:"name"`
+		Kind     string              `json:"kind"`
+		Pending  bool                `json:"pending,omitempty"`
+		Meant    string              `json:"did_you_mean,omitempty"`
+		Places   []breakpoints.Place `json:"places,omitempty"`
+		Warnings []string            `json:"warnings,omitempty"`
+	}{f.Name, f.Kind.String(), len(f.Places) == 0, f.Meant, f.Places, f.Warnings}, func(o *screen.Output) {
 		for _, line := range AddedText(f) {
 			o.Printf("%s\n", line)
 		}

@@ -12,6 +12,7 @@ import (
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/addr"
+	"hdb/names"
 	"hdb/session"
 	"hdb/session/variables"
 	"hdb/session/view"
@@ -163,21 +164,9 @@ func infoLine(_ context.Context, c *desk.Desk, in shell.Input) error {
 			asked = 0
 		}
 	}
-	type rowView struct {
-		File     string `json:"file,omitempty"`
-		Line     int    `json:"line,omitempty"`
-		Low      string `json:"low"`
-		High     string `json:"high"`
-		Function string `json:"function,omitempty"`
-		Module   string `json:"module,omitempty"`
-	}
-	var views []rowView
-	for _, r := range rows {
-		views = append(views, rowView{r.File, r.Line, r.Addr.String(), r.End.String(), r.Function, r.Module})
-	}
 	c.Show(in, struct {
-		Lines []rowView `json:"lines"`
-	}{views}, func(o *screen.Output) {
+		Lines []names.LineInfo `json:"lines"`
+	}{rows}, func(o *screen.Output) {
 		if asked > 0 && rows[0].Line > 0 {
 			o.Printf("line %d has no code; the next that has is %d\n", asked, rows[0].Line)
 		}

@@ -167,28 +167,10 @@ func infoVtbl(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if err != nil {
 		return fmt.Errorf("info vtbl: %w", err)
 	}
-	type entryView struct {
-		Address  string `json:"address"`
-		Function string `json:"function,omitempty"`
-	}
-	type tableView struct {
-		Class   string      `json:"class"`
-		Table   string      `json:"table"`
-		Object  string      `json:"object"`
-		Entries []entryView `json:"entries"`
-	}
-	views := make([]tableView, 0, len(list))
-	for _, t := range list {
-		v := tableView{Class: t.Class, Table: t.Table.String(), Object: t.Object.String()}
-		for _, e := range t.Entries {
-			v.Entries = append(v.Entries, entryView{e.Address.String(), e.Function})
-		}
-		views = append(views, v)
-	}
 	c.Show(in, struct {
-		Tables []tableView `json:"tables"`
-	}{views}, func(out *screen.Output) {
-		for i, v := range views {
+		Tables []values.VirtualTable `json:"tables"`
+	}{shell.List(list)}, func(out *screen.Output) {
+		for i, v := range list {
 			if i > 0 {
 				out.Text("\n")
 			}

@@ -150,20 +150,6 @@ func CountAndCondition(in shell.Input) (n int, condition *cond.Cond, err error) 
 	return n, condition, err
 }
 
-// PlaceView is a place of a stop for JSON.
-type PlaceView struct {
-	Addr     string `json:"address"`
-	Function string `json:"function,omitempty"`
-	File     string `json:"file,omitempty"`
-	Line     int    `json:"line,omitempty"`
-	Module   string `json:"module,omitempty"`
-}
-
-// ViewPlace is a place of a stop for JSON.
-func ViewPlace(p breakpoints.Place) PlaceView {
-	return PlaceView{p.Addr.String(), p.Function, p.File, p.Line, p.Module}
-}
-
 // PlaceText is a stop's place as the screen shows it.
 func PlaceText(p breakpoints.Place) string {
 	p.File, p.Function = screen.ShortPath(p.File), screen.ShortName(p.Function)

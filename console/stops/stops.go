@@ -66,21 +66,21 @@ func stopCommands(c *desk.Desk) []*shell.Command {
 }
 
 type stopView struct {
-	ID        int              `json:"stop"`
-	Spec      string           `json:"spec"`
-	Condition string           `json:"condition,omitempty"`
-	Enabled   bool             `json:"enabled"`
-	Temporary bool             `json:"temporary,omitempty"`
-	Pending   bool             `json:"pending,omitempty"`
-	Meant     string           `json:"did_you_mean,omitempty"` // of a pending one that was just made
-	Why       string           `json:"why,omitempty"`          // it is pending, likewise
-	Thread    int              `json:"thread,omitempty"`
-	Hits      uint64           `json:"hits"`
-	Ignore    uint64           `json:"ignore,omitempty"`
-	Commands  []string         `json:"commands,omitempty"`
-	Format    string           `json:"format,omitempty"` // of dprintf, with its arguments
-	Places    []desk.PlaceView `json:"places,omitempty"`
-	Cost      string           `json:"cost,omitempty"` // of a watchpoint: what it takes
+	ID        int                 `json:"stop"`
+	Spec      string              `json:"spec"`
+	Condition string              `json:"condition,omitempty"`
+	Enabled   bool                `json:"enabled"`
+	Temporary bool                `json:"temporary,omitempty"`
+	Pending   bool                `json:"pending,omitempty"`
+	Meant     string              `json:"did_you_mean,omitempty"` // of a pending one that was just made
+	Why       string              `json:"why,omitempty"`          // it is pending, likewise
+	Thread    int                 `json:"thread,omitempty"`
+	Hits      uint64              `json:"hits"`
+	Ignore    uint64              `json:"ignore,omitempty"`
+	Commands  []string            `json:"commands,omitempty"`
+	Format    string              `json:"format,omitempty"` // of dprintf, with its arguments
+	Places    []breakpoints.Place `json:"places,omitempty"`
+	Cost      string              `json:"cost,omitempty"` // of a watchpoint: what it takes
 
 	// Of stops at allocations: where the names of the condition are decided, and
 	// the events of this run that were no hit.
@@ -139,9 +139,7 @@ func viewStop(st *breakpoints.Stop) stopView {
 	if st.Print != nil {
 		v.Format = st.Print.String()
 	}
-	for _, p := range st.Places {
-		v.Places = append(v.Places, desk.ViewPlace(p))
-	}
+	v.Places = st.Places
 	return v
 }
 

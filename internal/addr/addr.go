@@ -24,6 +24,9 @@ func (r Run) File(b Bias) File { return File(uint64(r) - uint64(b)) }
 // String prints the address as the console does, 0x55555555513a.
 func (r Run) String() string { return fmt.Sprintf("%#x", uint64(r)) }
 
+// MarshalText has the address in JSON as String prints it.
+func (r Run) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
 // String prints the address as readelf does, 0x113a.
 func (f File) String() string { return fmt.Sprintf("%#x", uint64(f)) }
 
