@@ -189,13 +189,13 @@ func (i *Info) AddPartial(why ...Reason) { i.Partial = i.Partial.With(why...) }
 // Totals are counted while recording, so that they are known without reading
 // the events, and also when some of the events are lost.
 type Totals struct {
-	Events uint64        `json:"event_count"`     // recorded, of all kinds
-	Allocs uint64        `json:"allocations"`     // Alloc, Realloc and Map that did not fail
-	Frees  uint64        `json:"frees"`           // Free and Unmap
-	Failed uint64        `json:"failed"`          // allocations that returned NULL
-	Bytes  uint64        `json:"allocated_bytes"` // requested by Allocs, wraps
-	Last   time.Duration `json:"duration_ns"`     // time of the last event
-	Lost   uint64        `json:"lost_events"`     // calls that are missing, the sum of all losses
+	Events uint64        `json:"event_count"`    // recorded, of all kinds
+	Allocs uint64        `json:"obtained"`       // Alloc, Realloc and Map that did not fail
+	Frees  uint64        `json:"released"`       // Free and Unmap
+	Failed uint64        `json:"obtain_failed"`  // those of Allocs' kinds that failed
+	Bytes  uint64        `json:"obtained_bytes"` // requested by Allocs, wraps
+	Last   time.Duration `json:"duration_ns"`    // time of the last event
+	Lost   uint64        `json:"lost_events"`    // calls that are missing, the sum of all losses
 }
 
 // Add counts an event, whose time is kept as last.

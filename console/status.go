@@ -42,10 +42,10 @@ type captureView struct {
 	Created string   `json:"created_by"`
 	Version string   `json:"format,omitempty"`
 	Events  uint64   `json:"event_count"`
-	Allocs  uint64   `json:"allocations"`
-	Frees   uint64   `json:"frees"`
-	Failed  uint64   `json:"failed"`
-	Bytes   uint64   `json:"allocated_bytes"`
+	Allocs  uint64   `json:"obtained"`
+	Frees   uint64   `json:"released"`
+	Failed  uint64   `json:"obtain_failed"`
+	Bytes   uint64   `json:"obtained_bytes"`
 	Last    int64    `json:"duration_ns"`
 	Partial []string `json:"partial,omitempty"`
 	Lost    uint64   `json:"lost_events,omitempty"` // calls
