@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"hdb/internal/addr"
+	"hdb/python/layout"
 
 	"golang.org/x/arch/x86/x86asm"
 )
@@ -20,19 +21,15 @@ type Allocators struct {
 	Raw, Mem, Obj addr.Run
 }
 
-// Of a table, in bytes.
-const (
-	allocatorEntries = 4  // pointers to functions
-	allocatorEntry   = 8  // where the first of them is
-	allocatorSize    = 40 // from one domain's to the next in _PyRuntime
-)
+// allocatorEntries is how many pointers to functions a table has.
+const allocatorEntries = 4
 
 // Entries are where the pointers to malloc, calloc, realloc and free are, of raw, mem and
 // obj in this order.
 func (a Allocators) Entries() (all []addr.Run) {
 	for _, table := range []addr.Run{a.Raw, a.Mem, a.Obj} {
 		for i := range addr.Run(allocatorEntries) {
-			all = append(all, table+allocatorEntry+8*i)
+			all = append(all, table+layout.AllocatorMalloc+8*i)
 		}
 	}
 	return all
@@ -42,9 +39,9 @@ func (a Allocators) Entries() (all []addr.Run) {
 // filled the tables there are none.
 func (in *Interpreter) Allocators(symbols Symbols, executable func(addr.Run) bool) (a Allocators, err error) {
 	bounded := in.bounded(maxRead)
-	if at := in.layout.allocators; at != 0 {
+	if at := in.layout.Runtime.Allocators; at != 0 {
 		a.Obj = in.runtime + addr.Run(at)
-		a.Mem, a.Raw = a.Obj-allocatorSize, a.Obj-2*allocatorSize
+		a.Mem, a.Raw = a.Obj-layout.AllocatorSize, a.Obj-2*layout.AllocatorSize
 		for _, table := range []addr.Run{a.Raw, a.Mem, a.Obj} {
 			if !bounded.isTable(table, executable) {
 				return a, fmt.Errorf("CPython %s: no table of allocators is at %v", in.version, table)
@@ -60,7 +57,7 @@ func (in *Interpreter) Allocators(symbols Symbols, executable func(addr.Run) boo
 		if !ok {
 			return a, fmt.Errorf("CPython %s: it does not export %s", in.version, d.name)
 		}
-		if *d.table, ok = bounded.tableOf(at, executable); !ok {
+		if *d.table, ok = bounded.allocatorTable(at, executable); !ok {
 			return a, fmt.Errorf("CPython %s: %s at %v does not read a table of allocators", in.version, d.name, at)
 		}
 	}
@@ -72,12 +69,12 @@ func (in *Interpreter) Allocators(symbols Symbols, executable func(addr.Run) boo
 
 // isTable tells whether a context and four functions are at an address.
 func (in *Interpreter) isTable(at addr.Run, executable func(addr.Run) bool) bool {
-	b, err := in.mem.read(at, allocatorSize)
+	b, err := in.mem.read(at, layout.AllocatorSize)
 	if err != nil || at%8 != 0 || executable(pointerIn(b, 0)) {
 		return false
 	}
 	for i := range allocatorEntries {
-		if !executable(pointerIn(b, allocatorEntry+8*i)) {
+		if !executable(pointerIn(b, layout.AllocatorMalloc+8*i)) {
 			return false
 		}
 	}
@@ -87,9 +84,9 @@ func (in *Interpreter) isTable(at addr.Run, executable func(addr.Run) bool) bool
 // maxTableLoad is how far into a function the load of its table is looked for, in bytes.
 const maxTableLoad = 64
 
-// tableOf is the table that a function reads: its first loads, relative to the program
+// allocatorTable is the table that a function reads: its first loads, relative to the program
 // counter, are those of the context and of malloc.
-func (in *Interpreter) tableOf(function addr.Run, executable func(addr.Run) bool) (addr.Run, bool) {
+func (in *Interpreter) allocatorTable(function addr.Run, executable func(addr.Run) bool) (addr.Run, bool) {
 	code, err := in.mem.read(function, maxTableLoad+16)
 	if err != nil {
 		return 0, false
@@ -106,7 +103,7 @@ func (in *Interpreter) tableOf(function addr.Run, executable func(addr.Run) bool
 				continue
 			}
 			to := function + addr.Run(at) + addr.Run(m.Disp)
-			for _, table := range []addr.Run{to, to - allocatorEntry} {
+			for _, table := range []addr.Run{to, to - layout.AllocatorMalloc} {
 				if in.isTable(table, executable) {
 					return table, true
 				}
@@ -122,13 +119,13 @@ func (in *Interpreter) tableOf(function addr.Run, executable func(addr.Run) bool
 // Pymalloc tells whether objects come from pymalloc, whose arenas hide them from the C
 // library, or something like it: from another function than what the raw domain has.
 func (in *Interpreter) Pymalloc(a Allocators) bool {
-	raw, err := in.mem.word(a.Raw + allocatorEntry)
-	obj, err2 := in.mem.word(a.Obj + allocatorEntry)
+	raw, err := in.mem.word(a.Raw + layout.AllocatorMalloc)
+	obj, err2 := in.mem.word(a.Obj + layout.AllocatorMalloc)
 	return err == nil && err2 == nil && raw != obj
 }
 
 // Started tells whether the interpreter has been started: there is a state of a thread.
 func (in *Interpreter) Started() bool {
-	first, err := in.mem.pointer(in.runtime + addr.Run(in.layout.interpreter))
+	first, err := in.mem.field(in.runtime, in.layout.Runtime.Interpreters)
 	return err == nil && first != 0
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hdb/internal/addr"
+	"hdb/python/layout"
 )
 
 // A Task is a task of asyncio.
@@ -25,24 +26,6 @@ const (
 	maxAwaits  = 1000 // coroutines that await one another
 	maxWaiters = 64   // futures between a task and those that await it
 )
-
-// Offsets in objects of asyncio and of the interpreter that all versions share.
-const (
-	weakObject     = 16 // PyWeakReference
-	futureCallback = 24 // FutureObj: the first callback
-	futureMore     = 40 // the list of the others, each a tuple with its context
-	wrapped        = 16 // FutureIter, asend() and other objects around one that is awaited
-	boundSelf      = 24 // of PyMethodObject and PyCFunctionObject
-	partialArgs    = 24 // partialobject: the arguments
-)
-
-// closureAt is PyFunctionObject's cells.
-func (in *Interpreter) closureAt() addr.Run {
-	if in.layout.minor < 10 {
-		return 48
-	}
-	return 72
-}
 
 // Tasks are the tasks of asyncio in the interpreter of a thread that are not done.
 func (in *Interpreter) Tasks(s State) ([]*Task, error) {
@@ -109,7 +92,7 @@ func (in *Interpreter) taskSet(at addr.Run) ([]addr.Run, error) {
 	refs, _, err := in.members(data.At, maxTasks)
 	var all []addr.Run
 	for _, ref := range refs {
-		if to, err := in.mem.pointer(ref + weakObject); err == nil && to != 0 {
+		if to, err := in.mem.field(ref, in.layout.Weakref.Object); err == nil && to != 0 {
 			all = append(all, to)
 		}
 	}
@@ -133,11 +116,11 @@ func (in *Interpreter) isFuture(at addr.Run) (ok, own bool) {
 func (in *Interpreter) isOf(at addr.Run, own, python string) (ok, isOwn bool) {
 	c, err := in.class(at)
 	for n := 0; err == nil && n < maxHeight; n++ {
-		if c.name == own || c.name == python && c.flags&isHeapType != 0 {
+		if c.name == own || c.name == python && c.Flags&layout.IsHeapType != 0 {
 			return true, c.name == own
 		}
 		var base addr.Run
-		if base, err = in.mem.pointer(c.at + typeBase); err != nil || base == 0 {
+		if base, err = in.mem.field(c.at, in.layout.Type.Base); err != nil || base == 0 {
 			return false, false
 		}
 		c, err = in.classAt(base)
@@ -148,7 +131,7 @@ func (in *Interpreter) isOf(at addr.Run, own, python string) (ok, isOwn bool) {
 // field is what a task has at an offset of its struct, or as an attribute.
 func (in *Interpreter) field(at addr.Run, own bool, offset int, name string) addr.Run {
 	if own {
-		to, _ := in.mem.pointer(at + addr.Run(offset)) // 0 of what cannot be read
+		to, _ := in.mem.field(at, offset) // 0 of what cannot be read
 		return to
 	}
 	v, err := in.attribute(at, name)
@@ -168,19 +151,19 @@ func (in *Interpreter) task(at addr.Run) (*Task, error) {
 	if !ok {
 		return nil, nil
 	}
-	l := in.layout.task
+	l := in.layout.Task
 	if own {
-		b, err := in.mem.read(at+addr.Run(l.state), 4)
+		b, err := in.mem.read(at+addr.Run(l.State), 4)
 		if err != nil || intIn(b, 0) != 0 { // cancelled or finished
 			return nil, err
 		}
 	} else if v, err := in.attribute(at, "_state"); err != nil || !in.isText(v.At, "PENDING") {
 		return nil, err
 	}
-	t := &Task{At: at, Name: in.taskName(at, own), coro: in.field(at, own, l.coroutine, "_coro")}
+	t := &Task{At: at, Name: in.taskName(at, own), coro: in.field(at, own, l.Coroutine, "_coro")}
 	var last addr.Run
 	t.Frames, last, t.Running = in.awaiting(t.coro)
-	if waits := in.field(at, own, l.waiter, "_fut_waiter"); waits != 0 {
+	if waits := in.field(at, own, l.Waiter, "_fut_waiter"); waits != 0 {
 		last = waits
 	}
 	if last != 0 && !t.Running {
@@ -191,7 +174,7 @@ func (in *Interpreter) task(at addr.Run) (*Task, error) {
 
 // taskName is the name of a task; one that nobody has asked for is a number from 3.12 on.
 func (in *Interpreter) taskName(at addr.Run, own bool) string {
-	name := in.field(at, own, in.layout.task.name, "_name")
+	name := in.field(at, own, in.layout.Task.Name, "_name")
 	if name == 0 {
 		return "?"
 	}
@@ -199,11 +182,11 @@ func (in *Interpreter) taskName(at addr.Run, own bool) string {
 	switch {
 	case err != nil:
 		return "?"
-	case c.flags&isInt != 0:
+	case c.Flags&layout.IsInt != 0:
 		if n, err := in.number(name); err == nil {
 			return "Task-" + n.String()
 		}
-	case c.flags&isText != 0:
+	case c.Flags&layout.IsText != 0:
 		if s, err := in.Text(name); err == nil {
 			return s
 		}
@@ -222,7 +205,7 @@ func (in *Interpreter) awaiting(at addr.Run) (frames []Frame, last addr.Run, run
 		switch c.short() {
 		case "coroutine", "generator", "async_generator":
 		case "async_generator_asend", "async_generator_athrow", "coroutine_wrapper", "anext_awaitable":
-			at, _ = in.mem.pointer(at + wrapped) // 0 ends it
+			at, _ = in.mem.field(at, in.layout.Awaited) // 0 ends it
 			continue
 		default:
 			slices.Reverse(frames)
@@ -247,7 +230,7 @@ func (in *Interpreter) awaitedText(at addr.Run) string {
 		return ""
 	}
 	if c.short() == "FutureIter" {
-		if at, err = in.mem.pointer(at + wrapped); err != nil || at == 0 {
+		if at, err = in.mem.field(at, in.layout.Awaited); err != nil || at == 0 {
 			return ""
 		}
 	}
@@ -306,11 +289,11 @@ func (in *Interpreter) callbacks(future addr.Run) (all []addr.Run) {
 		return nil
 	}
 	if own {
-		if first, err := in.mem.pointer(future + futureCallback); err == nil && first != 0 {
+		if first, err := in.mem.field(future, in.layout.Future.Callback); err == nil && first != 0 {
 			all = append(all, first)
 		}
 	}
-	more := Value{At: in.field(future, own, futureMore, "_callbacks")}
+	more := Value{At: in.field(future, own, in.layout.Future.Callbacks, "_callbacks")}
 	if more.At == 0 {
 		return all
 	}
@@ -339,10 +322,10 @@ func (in *Interpreter) wakes(callback addr.Run) (all []addr.Run) {
 	}
 	switch c.short() {
 	case "TaskWakeupMethWrapper": // up to 3.9
-		to, _ := in.mem.pointer(callback + wrapped)
+		to, _ := in.mem.field(callback, in.layout.Awaited)
 		return []addr.Run{to}
 	case "builtin_function_or_method", "method":
-		self, err := in.mem.pointer(callback + boundSelf)
+		self, err := in.mem.field(callback, in.layout.Method.Self)
 		if err != nil {
 			return nil
 		}
@@ -351,18 +334,18 @@ func (in *Interpreter) wakes(callback addr.Run) (all []addr.Run) {
 		}
 		return []addr.Run{self}
 	case "partial":
-		args, err := in.mem.pointer(callback + partialArgs)
+		args, err := in.mem.field(callback, in.layout.Partial.Args)
 		if err != nil {
 			return nil
 		}
 		return in.tuple(args)
 	case "function":
-		cells, err := in.mem.pointer(callback + in.closureAt())
+		cells, err := in.mem.field(callback, in.layout.Function.Closure)
 		if err != nil || cells == 0 {
 			return nil
 		}
 		for _, cell := range in.tuple(cells) {
-			if to, err := in.mem.pointer(cell + cellRef); err == nil && to != 0 {
+			if to, err := in.mem.field(cell, in.layout.Cell); err == nil && to != 0 {
 				if ok, _ := in.isTask(to); !ok { // a child, which is what calls back
 					all = append(all, to)
 				}
@@ -374,11 +357,11 @@ func (in *Interpreter) wakes(callback addr.Run) (all []addr.Run) {
 
 // tuple are the first elements of one.
 func (in *Interpreter) tuple(at addr.Run) (all []addr.Run) {
-	n, err := in.mem.word(at + varSize)
+	n, err := in.count(at)
 	if err != nil {
 		return nil
 	}
-	b, err := in.mem.read(at+tupleItems, 8*int(min(n, maxWaiters)))
+	b, err := in.mem.read(at+addr.Run(in.layout.Tuple.Items), 8*int(min(n, maxWaiters)))
 	if err != nil {
 		return nil
 	}

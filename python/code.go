@@ -34,13 +34,13 @@ type stamp struct {
 
 // stampOf is that of the code object whose struct is b.
 func (in *Interpreter) stampOf(b []byte) (stamp, error) {
-	l := &in.layout.code
-	s := stamp{firstLine: intIn(b, l.firstLine), name: pointerIn(b, l.name), table: pointerIn(b, l.lines)}
+	l := &in.layout.Code
+	s := stamp{firstLine: intIn(b, l.FirstLine), name: pointerIn(b, l.Name), table: pointerIn(b, l.Lines)}
 	var err error
-	if s.hash, err = in.mem.word(s.name + textHash); err != nil {
+	if s.hash, err = in.mem.word(s.name + addr.Run(in.layout.Text.Hash)); err != nil {
 		return s, err
 	}
-	head, err := in.mem.read(s.table+varSize, len(s.head))
+	head, err := in.mem.read(s.table+addr.Run(in.layout.Object.Count), len(s.head))
 	copy(s.head[:], head)
 	return s, err
 }
@@ -64,12 +64,12 @@ var errNoCode = errors.New("not a code object")
 // code is the code object at an address. What was read before is used again if it is
 // still that one: its memory may be another's by now.
 func (in *Interpreter) code(at addr.Run) (*Code, error) {
-	l := &in.layout.code
-	b, err := in.mem.read(at, l.size)
+	l := &in.layout.Code
+	b, err := in.mem.read(at, l.Size)
 	if err != nil {
 		return nil, fmt.Errorf("code object: %w", err)
 	}
-	if pointerIn(b, objectType) != in.codeType {
+	if pointerIn(b, in.layout.Object.Type) != in.codeType {
 		return nil, fmt.Errorf("%v: %w", at, errNoCode)
 	}
 	now, err := in.stampOf(b)
@@ -79,18 +79,18 @@ func (in *Interpreter) code(at addr.Run) (*Code, error) {
 	if c := in.codes[at]; c != nil && c.stamp == now {
 		return c, nil
 	}
-	c := &Code{At: at, FirstLine: now.firstLine, minor: in.layout.minor, stamp: now, Coroutine: intIn(b, l.flags)&(coroutine|asyncGenerator) != 0}
-	if c.Name, err = in.Text(pointerIn(b, l.name)); err != nil {
+	c := &Code{At: at, FirstLine: now.firstLine, minor: in.layout.Minor, stamp: now, Coroutine: intIn(b, l.Flags)&(coroutine|asyncGenerator) != 0}
+	if c.Name, err = in.Text(pointerIn(b, l.Name)); err != nil {
 		return nil, fmt.Errorf("code object: name: %w", err)
 	}
 	c.Qualname = c.Name
-	if l.qualname != 0 {
-		if c.Qualname, err = in.Text(pointerIn(b, l.qualname)); err != nil {
+	if l.Qualname != 0 {
+		if c.Qualname, err = in.Text(pointerIn(b, l.Qualname)); err != nil {
 			return nil, fmt.Errorf("code object of %s: %w", c.Name, err)
 		}
-		c.bytecode, c.firstTraceable = at+addr.Run(l.bytecode), intIn(b, l.firstTraceable)
+		c.bytecode, c.firstTraceable = at+addr.Run(l.Instructions), intIn(b, l.FirstTraceable)
 	}
-	if c.File, err = in.Text(pointerIn(b, l.file)); err != nil {
+	if c.File, err = in.Text(pointerIn(b, l.File)); err != nil {
 		return nil, fmt.Errorf("code object of %s: file: %w", c.Name, err)
 	}
 	if c.table, err = in.bytes(now.table); err != nil {

@@ -8,24 +8,6 @@ import (
 	"hdb/python/lines"
 )
 
-// bodyLayout is where the parts of a code object lie that say what it does, and a function's
-// code object.
-type bodyLayout struct {
-	consts     int
-	bytecode   int // the pointer to a bytes object, up to 3.10
-	exceptions int // from 3.11 on
-	function   int // PyFunctionObject: its code object
-}
-
-var bodyLayouts = map[int]bodyLayout{
-	8:  {consts: 56, bytecode: 48, function: 16},
-	9:  {consts: 56, bytecode: 48, function: 16},
-	10: {consts: 56, bytecode: 48, function: 48},
-	11: {consts: 24, exceptions: 40, function: 48},
-	12: {consts: 24, exceptions: 40, function: 48},
-	13: {consts: 24, exceptions: 40, function: 48},
-}
-
 // A Body is a code object with its instructions and the lines that they begin.
 type Body struct {
 	*Code
@@ -36,14 +18,13 @@ type Body struct {
 // Bodies reads code objects with their instructions, and finds them in memory.
 type Bodies struct {
 	in       *Interpreter
-	layout   bodyLayout
 	function addr.Run // PyFunction_Type
 	known    map[addr.Run]*Body
 }
 
 // NewBodies is for the code objects of an interpreter.
 func NewBodies(in *Interpreter, symbols Symbols) *Bodies {
-	b := &Bodies{in: in, layout: bodyLayouts[in.layout.minor], known: map[addr.Run]*Body{}}
+	b := &Bodies{in: in, known: map[addr.Run]*Body{}}
 	b.function, _ = symbols("PyFunction_Type") // without it, functions up to 3.10 have no qualified names
 	return b
 }
@@ -67,18 +48,19 @@ func (b *Bodies) At(at addr.Run) (*Body, error) {
 	}
 	k := &Body{Code: code, Start: code.bytecode}
 	c := lines.Code{Minor: code.minor, FirstLine: code.FirstLine, Table: code.table, FirstTraceable: code.firstTraceable * instructionSize}
-	if b.layout.bytecode != 0 {
-		object, err := b.in.mem.pointer(at + addr.Run(b.layout.bytecode))
+	l := &b.in.layout.Code
+	if l.Bytecode != 0 {
+		object, err := b.in.mem.field(at, l.Bytecode)
 		if err != nil {
 			return nil, err
 		}
-		k.Start = object + bytesData
+		k.Start = object + addr.Run(b.in.layout.Bytes.Data)
 		c.Bytecode, err = b.in.bytes(object)
 		if err != nil {
 			return nil, fmt.Errorf("code object of %s: instructions: %w", code.Name, err)
 		}
 	} else {
-		n, err := b.in.mem.word(at + varSize) // in words
+		n, err := b.in.count(at) // in words
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +70,7 @@ func (b *Bodies) At(at addr.Run) (*Body, error) {
 		if c.Bytecode, err = b.in.mem.read(k.Start, int(n)*instructionSize); err != nil {
 			return nil, fmt.Errorf("code object of %s: instructions: %w", code.Name, err)
 		}
-		object, err := b.in.mem.pointer(at + addr.Run(b.layout.exceptions))
+		object, err := b.in.mem.field(at, l.Exceptions)
 		if err != nil {
 			return nil, err
 		}
@@ -142,7 +124,7 @@ func (b *Bodies) Tree(root addr.Run) (all []Named) {
 			inner = qualname + "." // of a class
 		}
 		for _, c := range b.consts(at, &left) {
-			name, err := b.in.text(c, b.in.layout.code.name)
+			name, err := b.in.text(c, b.in.layout.Code.Name)
 			if err != nil {
 				continue
 			}
@@ -155,7 +137,7 @@ func (b *Bodies) Tree(root addr.Run) (all []Named) {
 
 // text is that of a str object that a struct points to.
 func (in *Interpreter) text(at addr.Run, field int) (string, error) {
-	p, err := in.mem.pointer(at + addr.Run(field))
+	p, err := in.mem.field(at, field)
 	if err != nil {
 		return "", err
 	}
@@ -165,28 +147,28 @@ func (in *Interpreter) text(at addr.Run, field int) (string, error) {
 // isFunction tells the code of a function from that of a class: CO_NEWLOCALS and CO_OPTIMIZED.
 func (b *Bodies) isFunction(at addr.Run) bool {
 	const optimized = 1
-	n, err := b.in.mem.word(at + addr.Run(b.in.layout.code.flags))
+	n, err := b.in.mem.word(at + addr.Run(b.in.layout.Code.Flags))
 	return err == nil && n&optimized != 0
 }
 
 // consts are the code objects among the constants of one, as far as some are left to be looked at.
 func (b *Bodies) consts(at addr.Run, left *int) (all []addr.Run) {
-	tuple, err := b.in.mem.pointer(at + addr.Run(b.layout.consts))
+	tuple, err := b.in.mem.field(at, b.in.layout.Code.Consts)
 	if err != nil {
 		return nil
 	}
-	n, err := b.in.mem.word(tuple + varSize)
+	n, err := b.in.count(tuple)
 	if err != nil {
 		return nil
 	}
-	items, err := b.in.mem.read(tuple+tupleItems, 8*int(min(n, maxConsts, uint64(*left))))
+	items, err := b.in.mem.read(tuple+addr.Run(b.in.layout.Tuple.Items), 8*int(min(n, maxConsts, uint64(*left))))
 	if err != nil {
 		return nil
 	}
 	*left -= len(items) / 8
 	for i := 0; i < len(items); i += 8 {
 		c := pointerIn(items, i)
-		if t, err := b.in.mem.pointer(c + objectType); err == nil && t == b.in.codeType {
+		if t, err := b.in.mem.field(c, b.in.layout.Object.Type); err == nil && t == b.in.codeType {
 			all = append(all, c)
 		}
 	}
@@ -202,23 +184,23 @@ const scanPart = 1 << 20
 // Scan finds the code objects in memory that objects may lie in: those that are referred to, in whatever
 // way. ended tells, now and then, that it has been given up. Those of functions up to 3.10 have the qualified names of these.
 func (b *Bodies) Scan(regions []Region, ended func() bool) (all []Named) {
-	l, f := &b.in.layout.code, b.function
+	l, f, typeAt := &b.in.layout.Code, b.function, b.in.layout.Object.Type
 	names := map[addr.Run]string{}
-	buf := make([]byte, scanPart+l.size)
+	buf := make([]byte, scanPart+l.Size)
 	for _, r := range regions {
 		for at := r.Low; at < r.High && !ended(); at += scanPart {
 			n := min(int(r.High-at), len(buf))
 			got, _ := b.in.mem.mem.ReadAt(buf[:n], int64(at)) // what cannot be read has none
 			part := buf[:got]
-			for i := objectType; i+8 <= len(part) && i < scanPart+objectType; i += 8 {
+			for i := typeAt; i+8 <= len(part) && i < scanPart+typeAt; i += 8 {
 				switch t := pointerIn(part, i); {
 				case t == 0:
 				case t == b.in.codeType:
-					if isReferred(part, i-objectType) && len(all) < 1<<20 {
-						all = append(all, Named{At: at + addr.Run(i-objectType)})
+					if isReferred(part, i-typeAt) && len(all) < 1<<20 {
+						all = append(all, Named{At: at + addr.Run(i-typeAt)})
 					}
-				case t == f && l.qualname == 0 && isReferred(part, i-objectType):
-					b.nameOf(at+addr.Run(i-objectType), names)
+				case t == f && l.Qualname == 0 && isReferred(part, i-typeAt):
+					b.nameOf(at+addr.Run(i-typeAt), names)
 				}
 			}
 		}
@@ -238,11 +220,11 @@ func isReferred(b []byte, at int) bool {
 
 // nameOf notes the qualified name of a function's code object.
 func (b *Bodies) nameOf(function addr.Run, names map[addr.Run]string) {
-	code, err := b.in.mem.pointer(function + addr.Run(b.layout.function))
+	code, err := b.in.mem.field(function, b.in.layout.Function.Code)
 	if err != nil || names[code] != "" {
 		return
 	}
-	if name, err := b.in.text(function, b.in.layout.functionQual); err == nil && !strings.ContainsRune(name, 0) {
+	if name, err := b.in.text(function, b.in.layout.Function.Qualname); err == nil && !strings.ContainsRune(name, 0) {
 		names[code] = name
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hdb/internal/addr"
+	"hdb/python/layout"
 )
 
 // An operand is a value of a condition: one of these kinds.
@@ -84,30 +85,23 @@ func (c conditions) truth(n *node) (bool, error) {
 	return c.plainTruth(v.at)
 }
 
-// Where a class has what computes the truth of its objects: tp_as_number and its nb_bool,
-// tp_as_sequence and tp_as_mapping, whose lengths come first (Include/cpython/object.h).
-const (
-	typeNumber   = 96
-	typeSequence = 104
-	typeMapping  = 112
-	numberBool   = 72
-)
-
-// plainTruth is true of an object whose class computes no truth of its own.
+// plainTruth is true of an object whose class computes no truth of its own, by nb_bool or a length
+// (Include/cpython/object.h).
 func (c conditions) plainTruth(at addr.Run) (bool, error) {
 	class, err := c.in.class(at)
 	if err != nil {
 		return false, err
 	}
-	for _, slot := range [][2]addr.Run{{typeNumber, numberBool}, {typeSequence, 0}, {typeMapping, 0}} {
-		table, err := c.in.mem.pointer(class.at + slot[0])
+	t := &c.in.layout.Type
+	for _, slot := range [][2]int{{t.Number, layout.NumberBool}, {t.Sequence, 0}, {t.Mapping, 0}} { // lengths are first in the last two
+		table, err := c.in.mem.field(class.at, slot[0])
 		if err != nil {
 			return false, err
 		}
 		if table == 0 {
 			continue
 		}
-		if code, err := c.in.mem.pointer(table + slot[1]); err != nil || code != 0 {
+		if code, err := c.in.mem.field(table, slot[1]); err != nil || code != 0 {
 			return false, errors.Join(err, fmt.Errorf("a %s computes its truth value in its class, which hdb does not run", class.short()))
 		}
 	}
@@ -207,7 +201,7 @@ func (c conditions) operandOf(v Value) (*operand, error) {
 		return nil, err
 	}
 	switch {
-	case class.flags&isInt != 0:
+	case class.Flags&layout.IsInt != 0:
 		n, err := c.in.number(v.At)
 		if err != nil {
 			return nil, err
@@ -218,7 +212,7 @@ func (c conditions) operandOf(v Value) (*operand, error) {
 		}
 		o.number = exact.number
 	case c.in.builtinBase(class) == "float":
-		word, err := c.in.mem.word(v.At + floatValue)
+		word, err := c.in.mem.word(v.At + addr.Run(c.in.layout.Float))
 		if err != nil {
 			return nil, err
 		}
@@ -227,10 +221,10 @@ func (c conditions) operandOf(v Value) (*operand, error) {
 			return nil, errors.New("nan: it compares with nothing")
 		}
 		o.number = big.NewFloat(f)
-	case class.flags&isText != 0:
+	case class.Flags&layout.IsText != 0:
 		o.isText = true
 		o.text, err = c.in.Text(v.At)
-	case class.flags&isBytes != 0:
+	case class.Flags&layout.IsBytes != 0:
 		var raw []byte
 		o.isBytes = true
 		raw, err = c.in.bytes(v.At)
@@ -381,7 +375,7 @@ func (c conditions) contains(all, value *operand) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if class.flags&isDict != 0 {
+	if class.Flags&layout.IsDict != 0 {
 		k := constant{kind: constText, text: value.text}
 		switch n := value.asNumber(); {
 		case value.isText:

@@ -6,12 +6,6 @@ import (
 	"hdb/internal/addr"
 )
 
-// States of a generator's frame up to 3.12; in 3.13 each is one less up to suspended.
-const (
-	frameRunning  = 0
-	frameFinished = 1
-)
-
 // A generator is a generator, a coroutine or an asynchronous generator.
 type generator struct {
 	name     string // qualified
@@ -26,43 +20,43 @@ type generator struct {
 
 // generatorAt reads PyGenObject.
 func (in *Interpreter) generatorAt(at addr.Run) (g generator, err error) {
-	l := in.layout.generator
-	b, err := in.mem.read(at, max(l.frame, l.qualname)+8)
+	l := &in.layout.Generator
+	b, err := in.mem.read(at, max(l.Frame, l.Qualname)+8)
 	if err != nil {
 		return g, err
 	}
-	if g.name, err = in.Text(pointerIn(b, l.qualname)); err != nil {
+	if g.name, err = in.Text(pointerIn(b, l.Qualname)); err != nil {
 		return g, err
 	}
-	g.frame = at + addr.Run(l.frame)
+	g.frame = at + addr.Run(l.Frame)
 	switch {
-	case l.embedded:
-		state := int8(b[l.state])
-		g.finished, g.running = state >= frameFinished, state == frameRunning
-	case pointerIn(b, l.frame) == 0:
+	case l.Embedded:
+		state := int(int8(b[l.State]))
+		g.finished, g.running = state >= l.Finished, state == l.Running
+	case pointerIn(b, l.Frame) == 0:
 		g.finished = true
 	default:
-		g.frame = pointerIn(b, l.frame)
-		g.running = l.state != 0 && b[l.state] != 0
+		g.frame = pointerIn(b, l.Frame)
+		g.running = l.State != 0 && b[l.State] != 0
 	}
 	if g.finished {
 		return g, nil
 	}
-	raw, err := in.mem.read(g.frame, in.layout.frames.size)
+	raw, err := in.mem.read(g.frame, in.layout.Frame.Size)
 	if err != nil {
 		return g, err
 	}
-	f := in.layout.frames
-	if f.state != 0 {
-		state := int8(raw[f.state])
-		g.running, g.finished = state == frameRunning, state >= frameFinished
+	f := &in.layout.Frame
+	if f.State != 0 {
+		state := int(int8(raw[f.State]))
+		g.running, g.finished = state == l.Running, state >= l.Finished
 	}
-	if g.code, err = in.code(pointerIn(raw, f.code)); err != nil {
+	if g.code, err = in.code(pointerIn(raw, f.Code)); err != nil {
 		return g, err
 	}
 	offset := in.offset(raw, g.code)
 	g.line = g.code.line(offset)
-	g.created = offset < g.code.firstTraceable*instructionSize || f.units != 0 && offset < 0
+	g.created = offset < g.code.firstTraceable*instructionSize || f.Units != 0 && offset < 0
 	if !g.running && !g.finished && !g.created {
 		g.awaits, err = in.awaited(g, raw, offset)
 	}
@@ -71,11 +65,11 @@ func (in *Interpreter) generatorAt(at addr.Run) (g generator, err error) {
 
 // offset is how far a frame's instruction is in the bytecode.
 func (in *Interpreter) offset(raw []byte, code *Code) int {
-	l := in.layout.frames
-	if l.units != 0 {
-		return intIn(raw, l.instruction) * l.units
+	l := &in.layout.Frame
+	if l.Units != 0 {
+		return intIn(raw, l.Instruction) * l.Units
 	}
-	return int(int64(pointerIn(raw, l.instruction)) - int64(code.bytecode))
+	return int(int64(pointerIn(raw, l.Instruction)) - int64(code.bytecode))
 }
 
 // Instructions that tell a suspended frame that waits for another from one that has yielded.
@@ -87,43 +81,37 @@ const (
 // awaited is what a suspended frame waits for, on top of its stack (_PyGen_yf in
 // Objects/genobject.c of each version).
 func (in *Interpreter) awaited(g generator, raw []byte, offset int) (addr.Run, error) {
-	l := in.layout.frames
-	next := g.code.bytecode + addr.Run(offset+instructionSize)
-	if l.units != 0 {
-		bytecode, err := in.mem.pointer(g.code.At + codeBytes)
+	l := &in.layout.Frame
+	next := g.code.bytecode + addr.Run(offset+l.Resume)
+	if l.Units != 0 {
+		bytecode, err := in.mem.field(g.code.At, in.layout.Code.Bytecode)
 		if err != nil {
 			return 0, err
 		}
-		next = bytecode + bytesData + addr.Run(offset+instructionSize)
-	}
-	if in.layout.minor == 13 {
-		next -= instructionSize // the frame has the instruction where it goes on
+		next = bytecode + addr.Run(in.layout.Bytes.Data+offset+l.Resume)
 	}
 	b, err := in.mem.read(next, 2)
 	if err != nil {
 		return 0, err
 	}
-	if l.units != 0 && b[0] != yieldFrom || l.units == 0 && b[1]&3 < resumeYield {
+	if l.Units != 0 && b[0] != yieldFrom || l.Units == 0 && b[1]&3 < resumeYield {
 		return 0, nil
 	}
 	var top addr.Run
 	switch {
-	case l.stackDepth != 0:
-		top = pointerIn(raw, l.valueStack) + addr.Run(8*intIn(raw, l.stackDepth))
-	case l.units != 0:
-		top = pointerIn(raw, l.stackTop)
+	case l.StackDepth != 0:
+		top = pointerIn(raw, l.ValueStack) + addr.Run(8*intIn(raw, l.StackDepth))
+	case l.Units != 0:
+		top = pointerIn(raw, l.StackTop)
 	default:
-		n := intIn(raw, l.stackTop)
+		n := intIn(raw, l.StackTop)
 		if n <= 0 || n > maxLocals {
 			return 0, nil
 		}
-		top = g.frame + addr.Run(l.fast+8*n)
+		top = g.frame + addr.Run(l.Fast+8*n)
 	}
 	return in.mem.pointer(top - 8)
 }
-
-// codeBytes is co_code of a code object up to 3.10.
-const codeBytes = 48
 
 // generator writes where one is.
 func (p *printer) generator(at addr.Run, c class) error {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"hdb/internal/addr"
+	"hdb/python/layout"
 )
 
 // An item is a key of a dict with its value. hash is that of the key, 0 where the table has
@@ -15,10 +16,7 @@ type item struct {
 
 // A table is the entries of a PyDictKeysObject, in the order in which they were made.
 type table struct {
-	at     addr.Run
-	n      uint64   // entries, those that were deleted among them
-	size   uint64   // of one
-	hashes bool     // each begins with one: not where all keys are texts, from 3.11 on
+	layout.Table
 	values addr.Run // where the values are if they are not in the entries, or 0
 }
 
@@ -27,64 +25,46 @@ const chunk = 256
 
 // table finds the entries of a PyDictKeysObject. split is where the values are if they are
 // not in the entries; 0: they are.
-func (in *Interpreter) table(at, split addr.Run) (t table, err error) {
-	const head = 40
-	b, err := in.mem.read(at, head)
+func (in *Interpreter) table(at, split addr.Run) (table, error) {
+	b, err := in.mem.read(at, in.layout.Keys.Head)
 	if err != nil {
-		return t, err
+		return table{}, err
 	}
-	t.values, t.size, t.hashes = split, 24, true
-	var header, indices uint64
-	if in.layout.minor >= 11 {
-		if b[9] > 40 {
-			return t, fmt.Errorf("%v: not a dict", at)
-		}
-		if t.hashes = b[10] == 0; !t.hashes {
-			t.size = 16
-		}
-		t.n, indices, header = uint64(pointerIn(b, 24)), 1<<b[9], 32
-	} else {
-		size := uint64(pointerIn(b, 8))
-		width := uint64(8)
-		for _, w := range []uint64{1, 2, 4} {
-			if size <= 1<<(8*w)-1 {
-				width = w
-				break
-			}
-		}
-		if size > 1<<40 {
-			return t, fmt.Errorf("%v: not a dict", at)
-		}
-		t.n, indices, header = uint64(pointerIn(b, 32)), size*width, head
+	t, ok := in.layout.Keys.Decode(at, b)
+	if !ok {
+		return table{}, fmt.Errorf("%v: not a dict", at)
 	}
-	if t.n > 1<<40 {
-		return t, fmt.Errorf("a dict of %d entries", t.n)
+	return table{t, in.layout.Values(split)}, nil
+}
+
+// tableOf finds the entries of a dict, and how many it says it has.
+func (in *Interpreter) tableOf(dict addr.Run) (t table, used uint64, err error) {
+	l := &in.layout.Dict
+	b, err := in.mem.read(dict, l.Values+8)
+	if err != nil {
+		return t, 0, err
 	}
-	t.at = at + addr.Run(header+indices)
-	return t, nil
+	t, err = in.table(pointerIn(b, l.Keys), pointerIn(b, l.Values))
+	return t, uint64(pointerIn(b, l.Used)), err
 }
 
 // each calls yield with the items that have a value, until it returns false.
 func (in *Interpreter) each(t table, yield func(item) bool) error {
-	for from := uint64(0); from < t.n; from += chunk {
-		n := min(t.n-from, chunk)
-		entries, err := in.mem.read(t.at+addr.Run(from*t.size), int(n*t.size))
+	for from := uint64(0); from < t.Entries; from += chunk {
+		n := int(min(t.Entries-from, chunk))
+		entries, err := in.mem.read(t.At+addr.Run(from*uint64(t.Entry)), n*t.Entry)
 		if err != nil {
 			return err
 		}
 		var values []byte
 		if t.values != 0 {
-			if values, err = in.mem.read(t.values+addr.Run(8*from), int(8*n)); err != nil {
+			if values, err = in.mem.read(t.values+addr.Run(8*from), 8*n); err != nil {
 				return err
 			}
 		}
-		for i := range int(n) {
-			e := entries[i*int(t.size):]
-			x := item{}
-			if t.hashes {
-				x.hash, e = int64(pointerIn(e, 0)), e[8:]
-			}
-			x.key, x.value = pointerIn(e, 0), pointerIn(e, 8)
+		for i := range n {
+			x := item{hash: t.Hash(entries, i)}
+			x.key, x.value = t.Item(entries, i)
 			if t.values != 0 {
 				x.value = pointerIn(values, i*8)
 			}
@@ -99,11 +79,7 @@ func (in *Interpreter) each(t table, yield func(item) bool) error {
 // items are at most limit of those of a dict, in their order but for one whose keys are
 // shared, and how many it says it has.
 func (in *Interpreter) items(dict addr.Run, limit int) (all []item, used uint64, err error) {
-	b, err := in.mem.read(dict, dictValues+8)
-	if err != nil {
-		return nil, 0, err
-	}
-	t, err := in.table(pointerIn(b, dictKeys), in.sharedValues(pointerIn(b, dictValues)))
+	t, used, err := in.tableOf(dict)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -111,24 +87,12 @@ func (in *Interpreter) items(dict addr.Run, limit int) (all []item, used uint64,
 		all = append(all, x)
 		return len(all) < limit
 	})
-	return all, max(uint64(pointerIn(b, dictUsed)), uint64(len(all))), err
-}
-
-// sharedValues is where the values are of a PyDictValues.
-func (in *Interpreter) sharedValues(at addr.Run) addr.Run {
-	if at != 0 && in.layout.minor >= 13 {
-		return at + 8 // behind its capacity, size and flags
-	}
-	return at
+	return all, max(used, uint64(len(all))), err
 }
 
 // lookup is the value of a dict for a name.
 func (in *Interpreter) lookup(dict addr.Run, name string) (value addr.Run, err error) {
-	b, err := in.mem.read(dict, dictValues+8)
-	if err != nil {
-		return 0, err
-	}
-	t, err := in.table(pointerIn(b, dictKeys), in.sharedValues(pointerIn(b, dictValues)))
+	t, _, err := in.tableOf(dict)
 	if err != nil {
 		return 0, err
 	}
@@ -154,14 +118,14 @@ func (in *Interpreter) find(t table, same func(item) bool) (value addr.Run, err 
 
 // isText tells whether an object is the str of that text. It reads both in one go.
 func (in *Interpreter) isText(at addr.Run, want string) bool {
-	l := in.layout.text
-	b, err := in.mem.read(at, l.compact+len(want))
+	l := &in.layout.Text
+	b, err := in.mem.read(at, l.Compact+len(want))
 	if err != nil {
 		s, err := in.Text(at) // at the end of what is mapped
 		return err == nil && s == want
 	}
-	if state := b[textState]; state&(textCompact|textASCII) == textCompact|textASCII {
-		return uint64(pointerIn(b, textLength)) == uint64(len(want)) && string(b[l.ascii:][:len(want)]) == want
+	if state := l.StateOf(b); state.Compact && state.ASCII {
+		return uint64(pointerIn(b, l.Length)) == uint64(len(want)) && string(b[l.ASCII:][:len(want)]) == want
 	}
 	if len([]rune(want)) == len(want) {
 		return false // ASCII that is not stored so: interned names always are
@@ -174,7 +138,7 @@ func (p *printer) dict(at addr.Run, c class) error {
 	open, end := "{", "}"
 	switch c.name {
 	case "collections.defaultdict":
-		factory, err := p.in.mem.pointer(at + dictSize)
+		factory, err := p.in.mem.field(at, p.in.layout.Dict.Size)
 		if err != nil {
 			return err
 		}
@@ -213,15 +177,15 @@ func (p *printer) dict(at addr.Run, c class) error {
 
 // members are at most limit of a set's, and how many it says it has.
 func (in *Interpreter) members(at addr.Run, limit int) (all []addr.Run, used uint64, err error) {
-	b, err := in.mem.read(at, setTable+8)
+	b, err := in.mem.read(at, in.layout.Set.Table+8)
 	if err != nil {
 		return nil, 0, err
 	}
-	used, mask := uint64(pointerIn(b, setUsed)), uint64(pointerIn(b, setMask))
+	used, mask := uint64(pointerIn(b, in.layout.Set.Used)), uint64(pointerIn(b, in.layout.Set.Mask))
 	if mask > 1<<40 {
 		return nil, 0, fmt.Errorf("a set of %d places", mask)
 	}
-	from := pointerIn(b, setTable)
+	from := pointerIn(b, in.layout.Set.Table)
 	for n := mask + 1; n > 0 && len(all) < limit && uint64(len(all)) < used; {
 		some := min(n, chunk)
 		t, err := in.mem.read(from, int(some)*16)

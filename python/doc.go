@@ -3,7 +3,7 @@
 //
 // Nothing runs in the process and no debug information is needed: the interpreter's state is
 // found by symbols that every build exports, and what lies where in its structures is known
-// by version (layout.go). Versions 3.8 to 3.13 are, with the global interpreter lock; others
+// by version (package layout). Versions 3.8 to 3.13 are, with the global interpreter lock; others
 // are named and refused.
 //
 // All that is read may be torn or hostile, as that of a process that was stopped in the

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"hdb/internal/addr"
+	"hdb/python/layout"
 )
 
 // A Value is an object, or what was computed of one.
@@ -45,7 +46,7 @@ func (in *Interpreter) eval(e evaluator) (Value, error) {
 // name finds a name as the function does: its own variables and those that it shares, those
 // of its module, then the built-in ones.
 func (in *Interpreter) name(f Frame, name string) (Value, error) {
-	b, err := in.mem.read(f.Code.At, in.layout.code.size)
+	b, err := in.mem.read(f.Code.At, in.layout.Code.Size)
 	if err != nil {
 		return Value{}, fmt.Errorf("code object: %w", err)
 	}
@@ -77,8 +78,8 @@ func (in *Interpreter) name(f Frame, name string) (Value, error) {
 	if declared {
 		return Value{}, fmt.Errorf("%s has no value here", name)
 	}
-	for _, at := range []int{in.layout.frames.globals, in.layout.frames.builtins} {
-		dict, err := in.mem.pointer(f.At + addr.Run(at))
+	for _, at := range []int{in.layout.Frame.Globals, in.layout.Frame.Builtins} {
+		dict, err := in.mem.field(f.At, at)
 		if err != nil {
 			return Value{}, err
 		}
@@ -113,15 +114,15 @@ func (in *Interpreter) length(v Value) (uint64, error) {
 	}
 	at := 0
 	switch {
-	case c.flags&(isText|isDict) != 0, c.flags&(isTuple|isList|isBytes) != 0:
-		at = varSize // that of str and dict is at the same place
+	case c.Flags&(layout.IsText|layout.IsDict) != 0, c.Flags&(layout.IsTuple|layout.IsList|layout.IsBytes) != 0:
+		at = in.layout.Object.Count // that of str and dict is at the same place
 	}
 	if at == 0 {
 		switch in.builtinBase(c) {
 		case "bytearray", "collections.deque":
-			at = varSize
+			at = in.layout.Object.Count
 		case "set", "frozenset":
-			at = setUsed
+			at = in.layout.Set.Used
 		case "range":
 			n, err := in.rangeOf(v.At)
 			if err == nil && n[3].IsUint64() {
@@ -147,7 +148,7 @@ func (in *Interpreter) builtinBase(c class) string {
 		if objectPrinters[c.name] != nil {
 			return c.name
 		}
-		base, err := in.mem.pointer(c.at + typeBase)
+		base, err := in.mem.field(c.at, in.layout.Type.Base)
 		if err != nil || base == 0 {
 			return ""
 		}
@@ -190,11 +191,11 @@ func (in *Interpreter) element(v Value, index int64) (Value, error) {
 	case items != 0:
 		at, err := in.mem.pointer(items + addr.Run(8*index))
 		return Value{At: at}, err
-	case c.flags&isText != 0:
+	case c.Flags&layout.IsText != 0:
 		chars, _, err := in.characters(v.At, uint64(index), 1)
 		return Value{text: quote(chars)}, err
-	case c.flags&isBytes != 0:
-		b, err := in.mem.read(v.At+bytesData+addr.Run(index), 1)
+	case c.Flags&layout.IsBytes != 0:
+		b, err := in.mem.read(v.At+addr.Run(in.layout.Bytes.Data)+addr.Run(index), 1)
 		if err != nil {
 			return Value{}, err
 		}
@@ -202,7 +203,7 @@ func (in *Interpreter) element(v Value, index int64) (Value, error) {
 	}
 	switch in.builtinBase(c) {
 	case "bytearray":
-		start, err := in.mem.pointer(v.At + 40)
+		start, err := in.mem.field(v.At, in.layout.ByteArray.Start)
 		if err != nil {
 			return Value{}, err
 		}
@@ -237,10 +238,10 @@ func (in *Interpreter) element(v Value, index int64) (Value, error) {
 // itemsAt is where the elements of a list or a tuple are, 0 for other objects.
 func (in *Interpreter) itemsAt(at addr.Run, c class) (addr.Run, error) {
 	switch {
-	case c.flags&isTuple != 0:
-		return at + tupleItems, nil
-	case c.flags&isList != 0:
-		return in.mem.pointer(at + listItems)
+	case c.Flags&layout.IsTuple != 0:
+		return at + addr.Run(in.layout.Tuple.Items), nil
+	case c.Flags&layout.IsList != 0:
+		return in.mem.field(at, in.layout.List.Items)
 	}
 	return 0, nil
 }
@@ -252,7 +253,7 @@ func (in *Interpreter) item(v Value, key constant) (Value, error) {
 		if err != nil {
 			return Value{}, err
 		}
-		if c.flags&isDict != 0 {
+		if c.Flags&layout.IsDict != 0 {
 			return in.ofDict(v.At, key)
 		}
 	}
@@ -266,17 +267,13 @@ func (in *Interpreter) item(v Value, key constant) (Value, error) {
 }
 
 func (in *Interpreter) ofDict(at addr.Run, key constant) (Value, error) {
-	b, err := in.mem.read(at, dictValues+8)
-	if err != nil {
-		return Value{}, err
-	}
-	t, err := in.table(pointerIn(b, dictKeys), in.sharedValues(pointerIn(b, dictValues)))
+	t, _, err := in.tableOf(at)
 	if err != nil {
 		return Value{}, err
 	}
 	hash, hashed := key.hash()
 	found, err := in.find(t, func(x item) bool {
-		return (!hashed || !t.hashes || x.hash == hash) && in.equal(x.key, key)
+		return (!hashed || !t.Hashed || x.hash == hash) && in.equal(x.key, key)
 	})
 	switch {
 	case err != nil:
@@ -298,7 +295,7 @@ func (in *Interpreter) equal(at addr.Run, k constant) bool {
 	case constText:
 		if in.isText(at, k.text) {
 			c, err := in.class(at)
-			return err == nil && c.flags&isText != 0
+			return err == nil && c.Flags&layout.IsText != 0
 		}
 		return false
 	case constName:
@@ -309,22 +306,22 @@ func (in *Interpreter) equal(at addr.Run, k constant) bool {
 		return false
 	}
 	switch {
-	case k.kind == constInt && c.flags&isInt != 0:
+	case k.kind == constInt && c.Flags&layout.IsInt != 0:
 		n, err := in.number(at)
 		return err == nil && n.Cmp(k.number) == 0
-	case k.kind == constBytes && c.flags&isBytes != 0:
-		n, err := in.mem.word(at + varSize)
+	case k.kind == constBytes && c.Flags&layout.IsBytes != 0:
+		n, err := in.count(at)
 		if err != nil || n != uint64(len(k.text)) {
 			return false
 		}
-		b, err := in.mem.read(at+bytesData, len(k.text))
+		b, err := in.mem.read(at+addr.Run(in.layout.Bytes.Data), len(k.text))
 		return err == nil && string(b) == k.text
-	case k.kind == constTuple && c.flags&isTuple != 0:
-		n, err := in.mem.word(at + varSize)
+	case k.kind == constTuple && c.Flags&layout.IsTuple != 0:
+		n, err := in.count(at)
 		if err != nil || n != uint64(len(k.parts)) {
 			return false
 		}
-		b, err := in.mem.read(at+tupleItems, 8*len(k.parts))
+		b, err := in.mem.read(at+addr.Run(in.layout.Tuple.Items), 8*len(k.parts))
 		if err != nil {
 			return false
 		}
@@ -374,7 +371,7 @@ func (in *Interpreter) slice(v Value, from, to *big.Int) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
-	if base := in.builtinBase(c); c.flags&(isText|isBytes|isTuple|isList) == 0 && base != "bytearray" && base != "collections.deque" {
+	if base := in.builtinBase(c); c.Flags&(layout.IsText|layout.IsBytes|layout.IsTuple|layout.IsList) == 0 && base != "bytearray" && base != "collections.deque" {
 		return Value{}, fmt.Errorf("no part of a %s can be read", c.short())
 	}
 	return Value{part: &p}, nil
@@ -406,18 +403,18 @@ func (p *printer) part(x part) error {
 	switch {
 	case err != nil:
 		return err
-	case items != 0 && c.flags&isTuple != 0:
+	case items != 0 && c.Flags&layout.IsTuple != 0:
 		return p.elements(items, x.from, n, "(", ")")
 	case items != 0:
 		return p.elements(items, x.from, n, "[", "]")
-	case c.flags&isText != 0:
+	case c.Flags&layout.IsText != 0:
 		chars, _, err := p.in.characters(at, x.from, min(n, uint64(p.l.Elements)*10))
 		p.out.WriteString(quote(chars))
 		return p.cut(err, uint64(len(chars)) < n)
-	case c.flags&isBytes != 0:
-		return p.rawBytes(at+bytesData+addr.Run(x.from), n)
+	case c.Flags&layout.IsBytes != 0:
+		return p.rawBytes(at+addr.Run(p.in.layout.Bytes.Data)+addr.Run(x.from), n)
 	case p.in.builtinBase(c) == "bytearray":
-		start, err := p.in.mem.pointer(at + 40)
+		start, err := p.in.mem.field(at, p.in.layout.ByteArray.Start)
 		if err != nil {
 			return err
 		}

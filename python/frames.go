@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"hdb/internal/addr"
+	"hdb/python/layout"
 )
 
 // MaxDepth bounds the frames of one thread, by far above the recursion limit.
@@ -48,12 +49,12 @@ func (in *Interpreter) frames(s State, limit int) (all []Frame, leaving bool, er
 	l := in.layout
 	in.walked = 0
 	at := s.At
-	if l.cframe != 0 {
-		if at, err = in.mem.pointer(at + addr.Run(l.cframe)); err != nil {
+	if l.Thread.CFrame != 0 {
+		if at, err = in.mem.field(at, l.Thread.CFrame); err != nil {
 			return nil, false, fmt.Errorf("frames: %w", err)
 		}
 	}
-	if at, err = in.mem.pointer(at + addr.Run(l.frame)); err != nil {
+	if at, err = in.mem.field(at, l.Thread.Frame); err != nil {
 		return nil, false, fmt.Errorf("frames: %w", err)
 	}
 	seen := at // moves up now and then, so that a circle meets it
@@ -70,13 +71,13 @@ func (in *Interpreter) frames(s State, limit int) (all []Frame, leaving bool, er
 		if n == MaxDepth {
 			return all, leaving, fmt.Errorf("frames: more than %d", MaxDepth)
 		}
-		b, err := in.mem.read(at, l.frames.size)
+		b, err := in.mem.read(at, l.Frame.Size)
 		if err != nil {
 			return all, leaving, fmt.Errorf("frame: %w", err)
 		}
 		this := at
-		at = pointerIn(b, l.frames.previous)
-		if l.minor >= 12 && b[l.frames.owner] == shimOwner {
+		at = pointerIn(b, l.Frame.Previous)
+		if l.Frame.IsShim(b) {
 			if len(all) == 0 {
 				leaving = true
 			} else {
@@ -135,15 +136,15 @@ func (in *Interpreter) line(code *Code, offset int) int {
 // interpreter does not count it then.
 func (in *Interpreter) frame(at addr.Run, b []byte) (f Frame, whole bool, err error) {
 	l := in.layout
-	code, err := in.code(pointerIn(b, l.frames.code))
+	code, err := in.code(pointerIn(b, l.Frame.Code))
 	if err != nil {
 		return Frame{}, false, err
 	}
-	f = Frame{At: at, Entry: l.frames.units != 0 || l.frames.entry != 0 && b[l.frames.entry] != 0}
-	instruction := uint64(pointerIn(b, l.frames.instruction))
+	f = Frame{At: at, Entry: l.Frame.Units != 0 || l.Frame.Entry != 0 && b[l.Frame.Entry] != 0}
+	instruction := uint64(pointerIn(b, l.Frame.Instruction))
 	owner := byte(0)
-	if l.frames.owner != 0 {
-		owner = b[l.frames.owner]
+	if l.Frame.Owner != 0 {
+		owner = b[l.Frame.Owner]
 	}
 	whole, err = in.at(&f, code, instruction, owner)
 	return f, whole, err
@@ -153,12 +154,12 @@ func (in *Interpreter) frame(at addr.Run, b []byte) (f Frame, whole bool, err er
 // not whole while it is being set up.
 func (in *Interpreter) at(f *Frame, code *Code, instruction uint64, owner byte) (whole bool, err error) {
 	f.Code = code
-	if units := in.layout.frames.units; units != 0 { // up to 3.10: each has a call of the interpreter of its own
+	if units := in.layout.Frame.Units; units != 0 { // up to 3.10: each has a call of the interpreter of its own
 		f.Line = in.line(code, int(int32(instruction))*units)
 		return true, nil
 	}
 	offset := int64(instruction) - int64(code.bytecode)
-	if owner != generatorOwner && offset < int64(code.firstTraceable)*instructionSize {
+	if owner != layout.GeneratorOwner && offset < int64(code.firstTraceable)*instructionSize {
 		return false, nil
 	}
 	if offset < -instructionSize || offset > maxBytecode {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"hdb/internal/addr"
+	"hdb/python/layout"
 )
 
 // instance writes an object of a class by its attributes: those of its dict, and those that
@@ -87,11 +88,11 @@ func (p *printer) described(at addr.Run, c class, all []Variable) (done bool, er
 
 // isEnum tells classes whose own class is that of Enum.
 func (in *Interpreter) isEnum(c class) bool {
-	if c.flags&isHeapType == 0 {
+	if c.Flags&layout.IsHeapType == 0 {
 		return false
 	}
 	meta, err := in.class(c.at)
-	if err != nil || meta.flags&isHeapType == 0 {
+	if err != nil || meta.Flags&layout.IsHeapType == 0 {
 		return false
 	}
 	for _, at := range in.mro(meta.at) {
@@ -114,7 +115,7 @@ func (p *printer) member(c class, all []Variable) error {
 			value = x.At
 		}
 	}
-	if of, err := p.in.class(name); name != 0 && err == nil && of.flags&isText != 0 {
+	if of, err := p.in.class(name); name != 0 && err == nil && of.Flags&layout.IsText != 0 {
 		if text, err := p.in.Text(name); err == nil {
 			p.out.WriteString("." + text)
 		}
@@ -127,101 +128,43 @@ func (p *printer) member(c class, all []Variable) error {
 	return nil
 }
 
-// Flags of types.
-const (
-	inlineValues = 1 << 2 // attributes are behind the object, from 3.13 on
-	managedDict  = 1 << 4 // or before it, from 3.11 on
-	isHeapType   = 1 << 9 // made by a class statement
-)
-
 // attributes are at most limit of those of an object's __dict__, whether it was made yet or
 // not.
 func (in *Interpreter) attributes(at addr.Run, c class, limit int) ([]Variable, error) {
-	dict, shared, err := in.dictOf(at, c)
+	t, err := in.attributeTable(at, c)
 	if err != nil {
 		return nil, err
 	}
 	var items []item
-	switch {
-	case dict != 0:
-		items, _, err = in.items(dict, limit)
-	case shared != 0:
-		var keys addr.Run
-		if keys, err = in.mem.pointer(c.at + addr.Run(in.layout.cachedKeys)); err == nil && keys != 0 {
-			var t table
-			if t, err = in.table(keys, in.sharedValues(shared)); err == nil {
-				err = in.each(t, func(x item) bool {
-					items = append(items, x)
-					return len(items) < limit
-				})
-			}
-		}
-	}
+	err = in.each(t, func(x item) bool {
+		items = append(items, x)
+		return len(items) < limit
+	})
 	if err != nil {
 		return nil, err
 	}
 	return in.named(items), nil
 }
 
-// dictOf is the dict of an object's attributes, or where their values are without one.
-func (in *Interpreter) dictOf(at addr.Run, c class) (dict, shared addr.Run, err error) {
-	minor := in.layout.minor
-	if minor < 11 || c.flags&managedDict == 0 {
-		offset, err := in.dictOffset(at, c)
-		if err != nil || offset == 0 {
-			return 0, 0, err
-		}
-		dict, err = in.mem.pointer(at + offset)
-		return dict, 0, err
-	}
-	if dict, err = in.mem.pointer(at - 24); err != nil {
-		return 0, 0, err
-	}
-	switch {
-	case minor == 11:
-		if dict == 0 {
-			shared, err = in.mem.pointer(at - 32)
-		}
-	case minor == 12:
-		if dict&1 != 0 {
-			dict, shared = 0, dict+1
-		}
-	case dict == 0 && c.flags&inlineValues != 0:
-		var basic uint64
-		if basic, err = in.mem.word(c.at + typeBasic); err == nil {
-			shared = at + addr.Run(basic)
-		}
-	}
-	return dict, shared, err
-}
-
-// dictOffset is tp_dictoffset. Counted from the end of the object, it is negative: that of a
-// subclass of int, say, whose objects have different sizes.
-func (in *Interpreter) dictOffset(at addr.Run, c class) (addr.Run, error) {
-	n, err := in.mem.word(c.at + typeDictAt)
-	offset := int64(n)
-	switch {
-	case err != nil || offset == 0 || offset > maxItems || offset < -maxItems:
-		return 0, err
-	case offset > 0:
-		return addr.Run(offset), nil
-	}
-	b, err := in.mem.read(c.at+typeBasic, 16)
+// attributeTable has the attributes of an object: those of its dict or, without one, those
+// whose names the class has. It is empty if the object has none.
+func (in *Interpreter) attributeTable(at addr.Run, c class) (t table, err error) {
+	dict, values, err := in.layout.Attributes(at, c.Class, in.mem.word)
 	if err != nil {
-		return 0, err
+		return t, err
 	}
-	count, err := in.mem.word(at + varSize)
-	if err != nil {
-		return 0, err
+	if dict != 0 {
+		t, _, err = in.tableOf(dict)
+		return t, err
 	}
-	elements := int64(count)
-	if elements < 0 {
-		elements = -elements
+	if values == 0 {
+		return t, nil
 	}
-	if basic, each := int64(pointerIn(b, 0)), int64(pointerIn(b, 8)); elements < maxItems && basic > 0 && basic < maxItems && each >= 0 && each < maxItems {
-		return addr.Run((basic+elements*each+7)&^7 + offset), nil
+	keys, err := in.mem.field(c.at, in.layout.HeapType.CachedKeys)
+	if err != nil || keys == 0 {
+		return t, err
 	}
-	return 0, nil
+	return in.table(keys, values)
 }
 
 // named are items whose keys are texts.
@@ -244,15 +187,15 @@ const (
 
 // mro is the type and its bases, in the order in which attributes are searched for.
 func (in *Interpreter) mro(at addr.Run) (all []addr.Run) {
-	mro, err := in.mem.pointer(at + typeMRO)
+	mro, err := in.mem.field(at, in.layout.Type.MRO)
 	if err != nil || mro == 0 {
 		return nil
 	}
-	n, err := in.mem.word(mro + varSize)
+	n, err := in.count(mro)
 	if err != nil || n > maxBases {
 		return nil
 	}
-	bases, err := in.mem.read(mro+tupleItems, 8*int(n))
+	bases, err := in.mem.read(mro+addr.Run(in.layout.Tuple.Items), 8*int(n))
 	if err != nil {
 		return nil
 	}
@@ -271,7 +214,7 @@ const (
 // slots are at most limit of the members that classes declare by __slots__, those of base
 // classes first.
 func (in *Interpreter) slots(at addr.Run, c class, limit int) (all []Variable, err error) {
-	if c.flags&isHeapType == 0 {
+	if c.Flags&layout.IsHeapType == 0 {
 		return nil, nil
 	}
 	bases := in.mro(c.at)
@@ -295,18 +238,17 @@ func (in *Interpreter) slots(at addr.Run, c class, limit int) (all []Variable, e
 // typeMembers calls yield with what tp_members of a type has, until it returns false:
 // PyMemberDef.
 func (in *Interpreter) typeMembers(at addr.Run, yield func(name string, kind int, offset addr.Run) bool) error {
-	const size = 40
-	member, err := in.mem.pointer(at + typeMembers)
-	for n := 0; err == nil && member != 0 && n < maxSlots; n, member = n+1, member+size {
-		b, err := in.mem.read(member, size)
-		if err != nil || pointerIn(b, 0) == 0 {
+	member, err := in.mem.field(at, in.layout.Type.Members)
+	for n := 0; err == nil && member != 0 && n < maxSlots; n, member = n+1, member+layout.MemberSize {
+		b, err := in.mem.read(member, layout.MemberSize)
+		if err != nil || pointerIn(b, layout.MemberName) == 0 {
 			return nil
 		}
-		name, err := in.cString(pointerIn(b, 0))
+		name, err := in.cString(pointerIn(b, layout.MemberName))
 		if err != nil {
 			return nil
 		}
-		if !yield(name, intIn(b, 8), pointerIn(b, 16)) {
+		if !yield(name, intIn(b, layout.MemberKind), pointerIn(b, layout.MemberOffset)) {
 			return nil
 		}
 	}
@@ -318,7 +260,7 @@ func (in *Interpreter) typeMembers(at addr.Run, yield func(name string, kind int
 // elsewhere.
 func (in *Interpreter) classAttribute(at addr.Run, name string) (addr.Run, error) {
 	for _, base := range in.mro(at) {
-		dict, err := in.mem.pointer(base + typeDict)
+		dict, err := in.mem.field(base, in.layout.Type.Dict)
 		if err != nil {
 			return 0, err
 		}
@@ -342,7 +284,7 @@ func (in *Interpreter) attribute(at addr.Run, name string) (Value, error) {
 	if name == "__class__" {
 		return Value{At: c.at}, nil
 	}
-	if c.flags&isType != 0 {
+	if c.Flags&layout.IsType != 0 {
 		if v, err := in.ofClass(at, name); err != nil || v.known() {
 			return v, err
 		}
@@ -374,21 +316,9 @@ func (in *Interpreter) attribute(at addr.Run, name string) (Value, error) {
 
 // instanceAttribute is the attribute with just that name.
 func (in *Interpreter) instanceAttribute(at addr.Run, c class, name string) (v Value, err error) {
-	dict, shared, err := in.dictOf(at, c)
-	if err != nil {
-		return v, err
-	}
-	switch {
-	case dict != 0:
-		v.At, err = in.lookup(dict, name)
-	case shared != 0:
-		var keys addr.Run
-		if keys, err = in.mem.pointer(c.at + addr.Run(in.layout.cachedKeys)); err == nil && keys != 0 {
-			var t table
-			if t, err = in.table(keys, in.sharedValues(shared)); err == nil {
-				v.At, err = in.find(t, func(x item) bool { return in.isText(x.key, name) })
-			}
-		}
+	t, err := in.attributeTable(at, c)
+	if err == nil {
+		v.At, err = in.find(t, func(x item) bool { return in.isText(x.key, name) })
 	}
 	if err != nil || v.At != 0 {
 		return v, err
@@ -405,8 +335,8 @@ func (in *Interpreter) instanceAttribute(at addr.Run, c class, name string) (v V
 			return v, err
 		}
 	}
-	if exceptionArgs := addr.Run(24); name == "args" && c.flags&isException != 0 {
-		v.At, err = in.mem.pointer(at + exceptionArgs)
+	if name == "args" && c.Flags&layout.IsException != 0 {
+		v.At, err = in.mem.field(at, in.layout.Exception.Args)
 		return v, err
 	}
 	found, err := in.classAttribute(c.at, name)
@@ -419,8 +349,8 @@ func (in *Interpreter) instanceAttribute(at addr.Run, c class, name string) (v V
 	}
 	switch of.short() {
 	case "_tuplegetter": // of named tuples
-		index, err := in.mem.word(found + 16)
-		if err != nil || c.flags&isTuple == 0 {
+		index, err := in.mem.word(found + addr.Run(in.layout.Getter))
+		if err != nil || c.Flags&layout.IsTuple == 0 {
 			return v, err
 		}
 		return in.element(Value{At: at}, int64(index))

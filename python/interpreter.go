@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"hdb/internal/addr"
+	"hdb/python/layout"
 )
 
 // Memory is that of the process.
@@ -19,7 +20,7 @@ type Symbols func(name string) (addr.Run, bool)
 // An Interpreter is the runtime of CPython in a process.
 type Interpreter struct {
 	mem      reader
-	layout   *layout
+	layout   *layout.Layout
 	runtime  addr.Run // _PyRuntime
 	codeType addr.Run // PyCode_Type
 	version  string
@@ -62,12 +63,7 @@ func Open(mem Memory, symbols Symbols) (*Interpreter, error) {
 		return nil, err
 	}
 	in.version = version
-	for i := range layouts {
-		if layouts[i].minor == minor {
-			in.layout = &layouts[i]
-		}
-	}
-	if in.layout == nil {
+	if in.layout = layout.Of(minor); in.layout == nil {
 		return nil, &VersionError{version}
 	}
 	if in.codeType, ok = symbols("PyCode_Type"); !ok {
@@ -184,6 +180,16 @@ func (r reader) word(at addr.Run) (uint64, error) {
 func (r reader) pointer(at addr.Run) (addr.Run, error) {
 	n, err := r.word(at)
 	return addr.Run(n), err
+}
+
+// field is the pointer that a struct has at an offset.
+func (r reader) field(at addr.Run, offset int) (addr.Run, error) {
+	return r.pointer(at + addr.Run(offset))
+}
+
+// count is how many elements an object says that it has.
+func (in *Interpreter) count(at addr.Run) (uint64, error) {
+	return in.mem.word(at + addr.Run(in.layout.Object.Count))
 }
 
 // pointerIn is the pointer at an offset of a struct that was read.

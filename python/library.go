@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hdb/internal/addr"
+	"hdb/python/layout"
 )
 
 // objectPrinters are of the classes of the interpreter and its library that C keeps the
@@ -32,52 +33,45 @@ func init() { // which the printers refer to
 
 // byteArray writes PyByteArrayObject: its bytes begin at ob_start.
 func (p *printer) byteArray(at addr.Run, _ class) error {
-	b, err := p.in.mem.read(at, 48)
+	start := p.in.layout.ByteArray.Start
+	b, err := p.in.mem.read(at, start+8)
 	if err != nil {
 		return err
 	}
 	p.out.WriteString("bytearray(")
-	if err := p.rawBytes(pointerIn(b, 40), uint64(pointerIn(b, varSize))); err != nil {
+	if err := p.rawBytes(pointerIn(b, start), uint64(pointerIn(b, p.in.layout.Object.Count))); err != nil {
 		return err
 	}
 	p.out.WriteByte(')')
 	return nil
 }
 
-// What a deque is made of (Modules/_collectionsmodule.c): blocks of a link to the left,
-// values, and a link to the right.
-const (
-	dequeBlock  = 64
-	dequeLeft   = 24
-	dequeIndex  = 40
-	dequeMax    = 64
-	dequeRight  = 8 + 8*dequeBlock
-	maxDequeGap = 1 << 16 // blocks that are passed to find one element
-)
+// maxDequeGap bounds the blocks of a deque that are passed to find one element.
+const maxDequeGap = 1 << 16
 
 // dequeElements are at most limit objects of a deque from one on, and how many it has.
 func (in *Interpreter) dequeElements(at addr.Run, from, limit uint64) (all []addr.Run, length uint64, err error) {
-	b, err := in.mem.read(at, dequeMax+8)
+	b, err := in.mem.read(at, in.layout.Deque.Max+8)
 	if err != nil {
 		return nil, 0, err
 	}
-	length = uint64(pointerIn(b, varSize))
-	block, index := pointerIn(b, dequeLeft), uint64(pointerIn(b, dequeIndex))
-	if index >= dequeBlock || length > 1<<40 {
+	length = uint64(pointerIn(b, in.layout.Object.Count))
+	block, index := pointerIn(b, in.layout.Deque.Left), uint64(pointerIn(b, in.layout.Deque.Index))
+	if index >= layout.DequeBlock || length > 1<<40 {
 		return nil, length, fmt.Errorf("%v: not a deque", at)
 	}
 	index += from
-	for n := 0; index >= dequeBlock && from < length; n, index = n+1, index-dequeBlock {
+	for n := 0; index >= layout.DequeBlock && from < length; n, index = n+1, index-layout.DequeBlock {
 		if n == maxDequeGap {
 			return nil, length, fmt.Errorf("element %d of a deque is too far from its end", from)
 		}
-		if block, err = in.mem.pointer(block + dequeRight); err != nil {
+		if block, err = in.mem.field(block, layout.DequeRight); err != nil {
 			return nil, length, err
 		}
 	}
 	for i := from; i < length && uint64(len(all)) < limit; i++ {
-		if index == dequeBlock {
-			if block, err = in.mem.pointer(block + dequeRight); err != nil {
+		if index == layout.DequeBlock {
+			if block, err = in.mem.field(block, layout.DequeRight); err != nil {
 				return all, length, err
 			}
 			index = 0
@@ -96,7 +90,7 @@ func (p *printer) deque(at addr.Run, _ class) error {
 	if err != nil {
 		return err
 	}
-	limit, err := p.in.mem.word(at + dequeMax)
+	limit, err := p.in.mem.word(at + addr.Run(p.in.layout.Deque.Max))
 	if err != nil {
 		return err
 	}
@@ -125,7 +119,7 @@ func (p *printer) cell(at addr.Run, _ class) error {
 	if p.deep("<cell ", ">") {
 		return nil
 	}
-	of, err := p.in.mem.pointer(at + cellRef)
+	of, err := p.in.mem.field(at, p.in.layout.Cell)
 	if err != nil {
 		return err
 	}
@@ -136,7 +130,7 @@ func (p *printer) cell(at addr.Run, _ class) error {
 }
 
 func (p *printer) module(at addr.Run, c class) error {
-	name, err := p.in.mem.pointer(at + moduleName)
+	name, err := p.in.mem.field(at, p.in.layout.Module.Name)
 	if err != nil {
 		return err
 	}
@@ -150,7 +144,7 @@ func (p *printer) module(at addr.Run, c class) error {
 
 // functionName is the qualified name of a function.
 func (in *Interpreter) functionName(at addr.Run) (string, error) {
-	name, err := in.mem.pointer(at + addr.Run(in.layout.functionQual))
+	name, err := in.mem.field(at, in.layout.Function.Qualname)
 	if err != nil {
 		return "", err
 	}
@@ -167,23 +161,27 @@ func (p *printer) function(at addr.Run, c class) error {
 
 // method writes a function that is bound to an object: PyMethodObject.
 func (p *printer) method(at addr.Run, _ class) error {
-	b, err := p.in.mem.read(at+16, 16)
+	function, err := p.in.mem.field(at, p.in.layout.Method.Function)
 	if err != nil {
 		return err
 	}
-	f, err := p.in.class(pointerIn(b, 0))
+	bound, err := p.in.mem.field(at, p.in.layout.Method.Self)
+	if err != nil {
+		return err
+	}
+	f, err := p.in.class(function)
 	if err != nil {
 		return err
 	}
 	name := f.short()
 	if f.name == "function" {
-		if name, err = p.in.functionName(pointerIn(b, 0)); err != nil {
+		if name, err = p.in.functionName(function); err != nil {
 			return err
 		}
 	}
 	p.out.WriteString("<bound method " + name)
-	if self, err := p.in.class(pointerIn(b, 8)); err == nil {
-		fmt.Fprintf(&p.out, " of %s at %v", self.short(), pointerIn(b, 8))
+	if self, err := p.in.class(bound); err == nil {
+		fmt.Fprintf(&p.out, " of %s at %v", self.short(), bound)
 	}
 	p.out.WriteByte('>')
 	return nil
@@ -191,11 +189,11 @@ func (p *printer) method(at addr.Run, _ class) error {
 
 // builtin writes a function of C: PyCFunctionObject.
 func (p *printer) builtin(at addr.Run, _ class) error {
-	def, err := p.in.mem.pointer(at + 16)
+	def, err := p.in.mem.field(at, p.in.layout.CFunction.Def)
 	if err != nil {
 		return err
 	}
-	name, err := p.in.mem.pointer(def)
+	name, err := p.in.mem.field(def, layout.MethodName)
 	if err != nil {
 		return err
 	}
@@ -208,26 +206,19 @@ func (p *printer) builtin(at addr.Run, _ class) error {
 
 // exception writes what an exception was made with.
 func (p *printer) exception(at addr.Run, c class) error {
-	args, err := p.in.mem.pointer(at + 24)
+	args, err := p.in.mem.field(at, p.in.layout.Exception.Args)
 	if err != nil {
 		return err
 	}
-	n, err := p.in.mem.word(args + varSize)
+	n, err := p.in.count(args)
 	if err != nil {
 		return err
 	}
-	return p.elements(args+tupleItems, 0, n, c.short()+"(", ")")
+	return p.elements(args+addr.Run(p.in.layout.Tuple.Items), 0, n, c.short()+"(", ")")
 }
 
-// The fields of datetime's objects (Include/datetime.h): a byte that tells of a time zone,
-// then the value in bytes, the highest first.
-const (
-	hasZone  = 24
-	timeData = 25
-)
-
 func (p *printer) date(at addr.Run, _ class) error {
-	b, err := p.in.mem.read(at+timeData, 4)
+	b, err := p.in.mem.read(at+addr.Run(p.in.layout.Date.Data), 4)
 	if err == nil {
 		fmt.Fprintf(&p.out, "datetime.date(%d, %d, %d)", binary.BigEndian.Uint16(b), b[2], b[3])
 	}
@@ -235,22 +226,22 @@ func (p *printer) date(at addr.Run, _ class) error {
 }
 
 func (p *printer) datetime(at addr.Run, _ class) error {
-	b, err := p.in.mem.read(at+hasZone, 12)
+	b, err := p.in.mem.read(at+addr.Run(p.in.layout.Date.Zoned), 12)
 	if err != nil {
 		return err
 	}
 	d := b[1:]
 	fmt.Fprintf(&p.out, "datetime.datetime(%d, %d, %d, ", binary.BigEndian.Uint16(d), d[2], d[3])
-	return p.clockText(d[4:], b[0] != 0, b[11], at+40)
+	return p.clockText(d[4:], b[0] != 0, b[11], at+addr.Run(p.in.layout.Date.DatetimeZone))
 }
 
 func (p *printer) clock(at addr.Run, _ class) error {
-	b, err := p.in.mem.read(at+hasZone, 8)
+	b, err := p.in.mem.read(at+addr.Run(p.in.layout.Date.Zoned), 8)
 	if err != nil {
 		return err
 	}
 	p.out.WriteString("datetime.time(")
-	return p.clockText(b[1:], b[0] != 0, b[7], at+32)
+	return p.clockText(b[1:], b[0] != 0, b[7], at+addr.Run(p.in.layout.Date.TimeZone))
 }
 
 // clockText writes hour, minute and so on: the last ones only if they are not 0.
@@ -279,7 +270,7 @@ func (p *printer) clockText(d []byte, zoned bool, fold byte, zone addr.Run) erro
 }
 
 func (p *printer) timedelta(at addr.Run, _ class) error {
-	b, err := p.in.mem.read(at+24, 12)
+	b, err := p.in.mem.read(at+addr.Run(p.in.layout.Delta.Days), 12)
 	if err != nil {
 		return err
 	}
@@ -298,12 +289,16 @@ func (p *printer) timedelta(at addr.Run, _ class) error {
 
 // timezone writes the distance from UTC and the name, if it has one.
 func (p *printer) timezone(at addr.Run, _ class) error {
-	b, err := p.in.mem.read(at+16, 16)
+	l := &p.in.layout.Timezone
+	offset, err := p.in.mem.field(at, l.Offset)
 	if err != nil {
 		return err
 	}
-	offset, name := pointerIn(b, 0), pointerIn(b, 8)
-	away, err := p.in.mem.read(offset+24, 12)
+	name, err := p.in.mem.field(at, l.Name)
+	if err != nil {
+		return err
+	}
+	away, err := p.in.mem.read(offset+addr.Run(p.in.layout.Delta.Days), 12)
 	if err != nil {
 		return err
 	}

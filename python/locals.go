@@ -29,7 +29,7 @@ func (in *Interpreter) Locals(f Frame) ([]Variable, error) {
 		in = in.bounded(maxSearch)
 	}
 	l := in.layout
-	b, err := in.mem.read(f.Code.At, l.code.size)
+	b, err := in.mem.read(f.Code.At, l.Code.Size)
 	if err != nil {
 		return nil, fmt.Errorf("code object: %w", err)
 	}
@@ -40,16 +40,16 @@ func (in *Interpreter) Locals(f Frame) ([]Variable, error) {
 		items, _, err := in.items(dict, maxLocals)
 		return in.named(items), err
 	}
-	fast := f.At + addr.Run(l.frames.fast)
-	if l.code.localsplusnames != 0 {
-		kinds, err := in.bytes(pointerIn(b, l.code.localKind))
+	fast := f.At + addr.Run(l.Frame.Fast)
+	if l.Code.Kinds != 0 {
+		kinds, err := in.bytes(pointerIn(b, l.Code.Kinds))
 		if err != nil {
 			return nil, err
 		}
-		return in.variables(nil, fast, pointerIn(b, l.code.localsplusnames), kinds, 0)
+		return in.variables(nil, fast, pointerIn(b, l.Code.Names), kinds, 0)
 	}
 	var all []Variable
-	for i, names := range []int{l.code.names, l.code.cells, l.code.free} {
+	for i, names := range []int{l.Code.Names, l.Code.Cells, l.Code.Free} {
 		kind := byte(0)
 		if i > 0 {
 			kind = kindCell
@@ -66,10 +66,10 @@ func (in *Interpreter) Locals(f Frame) ([]Variable, error) {
 // dictOfLocals is where a module or a class has its variables, whose code object is b; own
 // is false of functions, which have places for them.
 func (in *Interpreter) dictOfLocals(f Frame, b []byte) (dict addr.Run, own bool, err error) {
-	if intIn(b, in.layout.code.flags)&optimized != 0 {
+	if intIn(b, in.layout.Code.Flags)&optimized != 0 {
 		return 0, false, nil
 	}
-	dict, err = in.mem.pointer(f.At + addr.Run(in.layout.frames.locals))
+	dict, err = in.mem.field(f.At, in.layout.Frame.Locals)
 	return dict, true, err
 }
 
@@ -79,14 +79,14 @@ const maxLocals = 1 << 16
 // variables reads one for each name of a tuple, of the kinds given or all of one. A cell
 // stands for what is in it, once it was made: an argument is in its place itself before.
 func (in *Interpreter) variables(all []Variable, fast, names addr.Run, kinds []byte, kind byte) ([]Variable, error) {
-	n, err := in.mem.word(names + varSize)
+	n, err := in.count(names)
 	if err != nil {
 		return all, err
 	}
 	if n > maxLocals {
 		return all, fmt.Errorf("%d variables", n)
 	}
-	tuple, err := in.mem.read(names+tupleItems, 8*int(n))
+	tuple, err := in.mem.read(names+addr.Run(in.layout.Tuple.Items), 8*int(n))
 	if err != nil {
 		return all, err
 	}
@@ -108,7 +108,7 @@ func (in *Interpreter) variables(all []Variable, fast, names addr.Run, kinds []b
 		v := Variable{name, pointerIn(values, 8*i)}
 		if v.At != 0 && kind&(kindCell|kindFree) != 0 {
 			if c, err := in.class(v.At); err == nil && c.name == "cell" {
-				if v.At, err = in.mem.pointer(v.At + cellRef); err != nil {
+				if v.At, err = in.mem.field(v.At, in.layout.Cell); err != nil {
 					return all, err
 				}
 			}

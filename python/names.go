@@ -40,6 +40,5 @@ func Item(in *Interpreter, dict addr.Run, name string) (addr.Run, error) {
 
 // ModuleDict is the dict of a module object (PyModuleObject.md_dict).
 func ModuleDict(in *Interpreter, module addr.Run) (addr.Run, error) {
-	const dict = 16
-	return in.mem.pointer(module + dict)
+	return in.mem.field(module, in.layout.Module.Dict)
 }

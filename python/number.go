@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hdb/internal/addr"
+	"hdb/python/layout"
 )
 
 // maxDigits bounds the digits of 30 bits of an int.
@@ -16,26 +17,21 @@ const maxDigits = 4096
 
 // number reads PyLongObject: its sign and its digits of 30 bits.
 func (in *Interpreter) number(at addr.Run) (*big.Int, error) {
-	n, err := in.mem.word(at + varSize)
+	n, err := in.count(at)
 	if err != nil {
 		return nil, err
 	}
-	digits, negative := int64(n), false
-	if in.layout.minor >= 12 { // lv_tag
-		digits, negative = int64(n>>3), n&3 == 2
-	} else if negative = digits < 0; negative {
-		digits = -digits
-	}
+	digits, negative := in.layout.Int.Count(n)
 	if digits < 0 || digits > maxDigits {
 		return nil, fmt.Errorf("an int of %d digits of 30 bits", digits)
 	}
-	b, err := in.mem.read(at+intDigits, int(digits)*4)
+	b, err := in.mem.read(at+addr.Run(in.layout.Int.Digits), int(digits)*layout.DigitSize)
 	if err != nil {
 		return nil, err
 	}
 	v := new(big.Int)
 	for i := len(b) - 4; i >= 0; i -= 4 {
-		v.Lsh(v, digitBits)
+		v.Lsh(v, layout.DigitBits)
 		v.Or(v, big.NewInt(int64(binary.LittleEndian.Uint32(b[i:]))))
 	}
 	if negative {
@@ -53,7 +49,7 @@ func (p *printer) integer(at addr.Run) error {
 }
 
 func (p *printer) float(at addr.Run, _ class) error {
-	n, err := p.in.mem.word(at + floatValue)
+	n, err := p.in.mem.word(at + addr.Run(p.in.layout.Float))
 	if err != nil {
 		return err
 	}
@@ -88,7 +84,7 @@ func floatText(f float64, bits int) string {
 }
 
 func (p *printer) complex(at addr.Run, _ class) error {
-	b, err := p.in.mem.read(at+floatValue, 16)
+	b, err := p.in.mem.read(at+addr.Run(p.in.layout.Float), 16)
 	if err != nil {
 		return err
 	}
@@ -111,7 +107,7 @@ func complexRepr(re, im float64, bits int) string {
 
 // rangeOf is the start, the end, the step and the length of a range.
 func (in *Interpreter) rangeOf(at addr.Run) (n [4]*big.Int, err error) {
-	b, err := in.mem.read(at+16, 32)
+	b, err := in.mem.read(at+addr.Run(in.layout.Range), 32)
 	if err != nil {
 		return n, err
 	}

@@ -31,16 +31,17 @@ type ndarray struct {
 
 // ndarray reads the array at an address.
 func (in *Interpreter) ndarray(at addr.Run) (*ndarray, error) {
-	b, err := in.mem.read(at, 64)
+	head := addr.Run(in.layout.Object.Size)
+	b, err := in.mem.read(at+head, 48)
 	if err != nil {
 		return nil, err
 	}
-	a := &ndarray{mem: in.mem, data: pointerIn(b, 16), descr: pointerIn(b, 56)}
-	nd := intIn(b, 24)
+	a := &ndarray{mem: in.mem, data: pointerIn(b, 0), descr: pointerIn(b, 40)}
+	nd := intIn(b, 8)
 	if nd < 0 || nd > maxDimensions {
 		return nil, fmt.Errorf("an array of %d dimensions", nd)
 	}
-	for from, to := range map[int]*[]int64{32: &a.shape, 40: &a.strides} {
+	for from, to := range map[int]*[]int64{16: &a.shape, 24: &a.strides} {
 		raw, err := in.mem.read(pointerIn(b, from), 8*nd)
 		if err != nil {
 			return nil, err
@@ -49,11 +50,11 @@ func (in *Interpreter) ndarray(at addr.Run) (*ndarray, error) {
 			*to = append(*to, int64(pointerIn(raw, i)))
 		}
 	}
-	d, err := in.mem.read(a.descr, 32)
+	d, err := in.mem.read(a.descr+head, 16)
 	if err != nil {
 		return nil, err
 	}
-	a.dtype, a.bigEndian = intIn(d, 28), d[26] == '>'
+	a.dtype, a.bigEndian = intIn(d, 12), d[10] == '>'
 	return a, nil
 }
 
@@ -185,7 +186,7 @@ func (p *printer) array(at addr.Run, c class) error {
 // numpyScalar writes a scalar, whose value is behind the object's head (arrayscalars.h).
 func (p *printer) numpyScalar(at addr.Run, c class) error {
 	name := strings.TrimSuffix(strings.TrimPrefix(c.name, "numpy."), "_") // bool_ of numpy 1
-	b, err := p.in.mem.read(at+16, 16)
+	b, err := p.in.mem.read(at+addr.Run(p.in.layout.Object.Size), 16)
 	if err != nil {
 		return err
 	}

@@ -1,12 +1,12 @@
 package python
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
 
 	"hdb/internal/addr"
+	"hdb/python/layout"
 )
 
 // Limits bounds the text of a value.
@@ -47,67 +47,30 @@ func (in *Interpreter) Repr(at addr.Run, l Limits) string {
 	return p.out.String()
 }
 
-// Offsets that all versions share, of PyTypeObject and others.
-const (
-	typeName    = 24
-	typeBasic   = 32
-	typeFlags   = 168
-	typeItem    = 40
-	typeMembers = 240
-	typeBase    = 256
-	typeDict    = 264
-	typeDictAt  = 288
-	typeMRO     = 344
-	floatValue  = 16
-	tupleItems  = 24
-	listItems   = 24
-	dictUsed    = 16
-	dictKeys    = 32
-	dictValues  = 40
-	setUsed     = 24
-	setMask     = 32
-	setTable    = 40
-	cellRef     = 16
-	intDigits   = 24
-	digitBits   = 30
-	dictSize    = 48
-	moduleName  = 48
-
-	isInt   = 1 << 24
-	isList  = 1 << 25
-	isTuple = 1 << 26
-	isBytes = 1 << 27
-	isText  = 1 << 28
-	isDict  = 1 << 29
-	isType  = 1 << 31
-
-	isException = 1 << 30
-)
-
 // A class is what is known of an object's type.
 type class struct {
-	at    addr.Run
-	name  string
-	flags uint64
+	at   addr.Run
+	name string
+	layout.Class
 }
 
 // short is the class's name without the module.
 func (c class) short() string { return c.name[strings.LastIndexByte(c.name, '.')+1:] }
 
 func (in *Interpreter) class(object addr.Run) (c class, err error) {
-	if c.at, err = in.mem.pointer(object + objectType); err != nil {
+	if c.at, err = in.mem.field(object, in.layout.Object.Type); err != nil {
 		return c, err
 	}
 	return in.classAt(c.at)
 }
 
 func (in *Interpreter) classAt(at addr.Run) (c class, err error) {
-	b, err := in.mem.read(at, typeFlags+8)
+	b, err := in.mem.read(at, in.layout.Type.DictAt+8)
 	if err != nil {
 		return c, err
 	}
-	c.at, c.flags = at, binary.LittleEndian.Uint64(b[typeFlags:])
-	c.name, err = in.cString(pointerIn(b, typeName))
+	c.at, c.Class = at, in.layout.Type.Class(b)
+	c.name, err = in.cString(pointerIn(b, in.layout.Type.Name))
 	return c, err
 }
 
@@ -166,7 +129,7 @@ func (p *printer) value(at addr.Run) {
 
 // object writes what is neither a singleton nor in itself.
 func (p *printer) object(at addr.Run, c class) error {
-	if c.flags&(isInt|isText|isTuple) != 0 && p.in.isEnum(c) { // of IntEnum and StrEnum
+	if c.Flags&(layout.IsInt|layout.IsText|layout.IsTuple) != 0 && p.in.isEnum(c) { // of IntEnum and StrEnum
 		all, err := p.in.attributes(at, c, p.l.Elements)
 		if err != nil {
 			return err
@@ -174,25 +137,25 @@ func (p *printer) object(at addr.Run, c class) error {
 		return p.member(c, all)
 	}
 	switch {
-	case c.flags&isType != 0:
+	case c.Flags&layout.IsType != 0:
 		return p.class(at)
-	case c.flags&isInt != 0:
+	case c.Flags&layout.IsInt != 0:
 		return p.integer(at)
-	case c.flags&isText != 0:
+	case c.Flags&layout.IsText != 0:
 		return p.text(at)
-	case c.flags&isBytes != 0:
+	case c.Flags&layout.IsBytes != 0:
 		return p.bytes(at)
-	case c.flags&isTuple != 0:
+	case c.Flags&layout.IsTuple != 0:
 		return p.tuple(at, c)
-	case c.flags&isList != 0:
-		items, err := p.in.mem.pointer(at + listItems)
+	case c.Flags&layout.IsList != 0:
+		items, err := p.in.mem.field(at, p.in.layout.List.Items)
 		if err != nil {
 			return err
 		}
 		return p.sequence(at, items, "[", "]")
-	case c.flags&isDict != 0:
+	case c.Flags&layout.IsDict != 0:
 		return p.dict(at, c)
-	case c.flags&isException != 0:
+	case c.Flags&layout.IsException != 0:
 		return p.exception(at, c)
 	}
 	if write := p.in.printerOf(c); write != nil {
@@ -210,7 +173,7 @@ func (in *Interpreter) printerOf(c class) func(*printer, addr.Run, class) error 
 		if write := objectPrinters[c.name]; write != nil {
 			return write
 		}
-		base, err := in.mem.pointer(c.at + typeBase)
+		base, err := in.mem.field(c.at, in.layout.Type.Base)
 		if err != nil || base == 0 {
 			return nil
 		}
@@ -242,11 +205,11 @@ func (p *printer) text(at addr.Run) error {
 }
 
 func (p *printer) bytes(at addr.Run) error {
-	n, err := p.in.mem.word(at + varSize)
+	n, err := p.in.count(at)
 	if err != nil {
 		return err
 	}
-	return p.rawBytes(at+bytesData, n)
+	return p.rawBytes(at+addr.Run(p.in.layout.Bytes.Data), n)
 }
 
 func (p *printer) rawBytes(at addr.Run, n uint64) error {
@@ -273,14 +236,14 @@ func (p *printer) deep(open, end string) bool {
 // tuple writes a tuple, or a named one: collections.namedtuple keeps the names in _fields.
 func (p *printer) tuple(at addr.Run, c class) error {
 	if c.name == "tuple" {
-		return p.sequence(at, at+tupleItems, "(", ")")
+		return p.sequence(at, at+addr.Run(p.in.layout.Tuple.Items), "(", ")")
 	}
 	p.out.WriteString(c.short())
 	fields, err := p.in.classAttribute(c.at, "_fields")
-	if err != nil || fields == 0 || c.flags&isHeapType == 0 {
-		return p.sequence(at, at+tupleItems, "(", ")")
+	if err != nil || fields == 0 || c.Flags&layout.IsHeapType == 0 {
+		return p.sequence(at, at+addr.Run(p.in.layout.Tuple.Items), "(", ")")
 	}
-	n, err := p.in.mem.word(at + varSize)
+	n, err := p.in.count(at)
 	if err != nil {
 		return err
 	}
@@ -288,11 +251,11 @@ func (p *printer) tuple(at addr.Run, c class) error {
 		return nil
 	}
 	shown := int(min(n, uint64(p.l.Elements)))
-	values, err := p.in.mem.read(at+tupleItems, 8*shown)
+	values, err := p.in.mem.read(at+addr.Run(p.in.layout.Tuple.Items), 8*shown)
 	if err != nil {
 		return err
 	}
-	keys, err := p.in.mem.read(fields+tupleItems, 8*shown)
+	keys, err := p.in.mem.read(fields+addr.Run(p.in.layout.Tuple.Items), 8*shown)
 	if err != nil {
 		return err
 	}
@@ -314,7 +277,7 @@ func (p *printer) tuple(at addr.Run, c class) error {
 }
 
 func (p *printer) sequence(at, items addr.Run, open, end string) error {
-	n, err := p.in.mem.word(at + varSize)
+	n, err := p.in.count(at)
 	if err != nil {
 		return err
 	}

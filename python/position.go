@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"hdb/internal/addr"
+	"hdb/python/layout"
 )
 
 // A Position is where a thread executes in Python, as the interpreter notes it at each
@@ -21,12 +22,12 @@ type Position struct {
 func (b *Bodies) Position(s State) (p Position, err error) {
 	l := b.in.layout
 	at := s.At
-	if l.cframe != 0 {
-		if at, err = b.in.mem.pointer(at + addr.Run(l.cframe)); err != nil {
+	if l.Thread.CFrame != 0 {
+		if at, err = b.in.mem.field(at, l.Thread.CFrame); err != nil {
 			return p, fmt.Errorf("frames: %w", err)
 		}
 	}
-	if at, err = b.in.mem.pointer(at + addr.Run(l.frame)); err != nil {
+	if at, err = b.in.mem.field(at, l.Thread.Frame); err != nil {
 		return p, fmt.Errorf("frames: %w", err)
 	}
 	for n := 0; at != 0 && n < maxShims; n++ {
@@ -50,27 +51,27 @@ func (b *Bodies) PositionOf(frame addr.Run) (Position, error) {
 
 func (b *Bodies) positionOf(frame addr.Run) (p Position, shim bool, err error) {
 	l := b.in.layout
-	m, err := b.in.mem.read(frame, l.frames.size)
+	m, err := b.in.mem.read(frame, l.Frame.Size)
 	if err != nil {
 		return p, false, fmt.Errorf("frame: %w", err)
 	}
-	p = Position{Frame: frame, Code: pointerIn(m, l.frames.code), Previous: pointerIn(m, l.frames.previous)}
-	if l.minor >= 12 && m[l.frames.owner] == shimOwner {
+	p = Position{Frame: frame, Code: pointerIn(m, l.Frame.Code), Previous: pointerIn(m, l.Frame.Previous)}
+	if l.Frame.IsShim(m) {
 		return p, true, nil
 	}
-	if l.frames.units != 0 {
-		p.Offset, p.Entry = intIn(m, l.frames.instruction)*l.frames.units, true
+	if l.Frame.Units != 0 {
+		p.Offset, p.Entry = intIn(m, l.Frame.Instruction)*l.Frame.Units, true
 		return p, false, nil
 	}
-	p.Generator = m[l.frames.owner] == generatorOwner
-	p.Entry = l.frames.entry != 0 && m[l.frames.entry] != 0
-	start := p.Code + addr.Run(l.code.bytecode)
-	p.Offset = int(int64(pointerIn(m, l.frames.instruction)) - int64(start))
+	p.Generator = m[l.Frame.Owner] == layout.GeneratorOwner
+	p.Entry = l.Frame.Entry != 0 && m[l.Frame.Entry] != 0
+	start := p.Code + addr.Run(l.Code.Instructions)
+	p.Offset = int(int64(pointerIn(m, l.Frame.Instruction)) - int64(start))
 	return p, false, nil
 }
 
 // Minor is the minor version of the interpreter.
-func (b *Bodies) Minor() int { return b.in.layout.minor }
+func (b *Bodies) Minor() int { return b.in.layout.Minor }
 
 // A Field is memory of the interpreter that tells of a change when it is written.
 type Field struct {
@@ -80,8 +81,8 @@ type Field struct {
 
 // Instruction is where a frame notes the instruction that it executes, before it does.
 func (b *Bodies) Instruction(frame addr.Run) Field {
-	f := Field{frame + addr.Run(b.in.layout.frames.instruction), 8}
-	if b.in.layout.frames.units != 0 {
+	f := Field{frame + addr.Run(b.in.layout.Frame.Instruction), 8}
+	if b.in.layout.Frame.Units != 0 {
 		f.Size = 4
 	}
 	return f
@@ -89,34 +90,34 @@ func (b *Bodies) Instruction(frame addr.Run) Field {
 
 // OffsetWord is what that field has for an instruction, from 3.11 on.
 func (b *Bodies) OffsetWord(p Position, offset int) uint64 {
-	return uint64(p.Code) + uint64(b.in.layout.code.bytecode) + uint64(offset)
+	return uint64(p.Code) + uint64(b.in.layout.Code.Instructions) + uint64(offset)
 }
 
 // Current are where a thread notes the innermost frame: it is written when a call begins or
 // ends. From 3.11 to 3.12 each call of the interpreter by C has a struct of its own for it.
 func (b *Bodies) Current(s State) (all []Field, err error) {
 	l := b.in.layout
-	if l.cframe == 0 {
-		return []Field{{s.At + addr.Run(l.frame), 8}}, nil
+	if l.Thread.CFrame == 0 {
+		return []Field{{s.At + addr.Run(l.Thread.Frame), 8}}, nil
 	}
-	c, err := b.in.mem.pointer(s.At + addr.Run(l.cframe))
+	c, err := b.in.mem.field(s.At, l.Thread.CFrame)
 	if err != nil {
 		return nil, err
 	}
-	return []Field{{s.At + addr.Run(l.cframe), 8}, {c + addr.Run(l.frame), 8}}, nil
+	return []Field{{s.At + addr.Run(l.Thread.CFrame), 8}, {c + addr.Run(l.Thread.Frame), 8}}, nil
 }
 
 // Link is where a frame has the frame that it returns to: it is read when it ends.
 func (b *Bodies) Link(frame addr.Run) Field {
-	return Field{frame + addr.Run(b.in.layout.frames.previous), 8}
+	return Field{frame + addr.Run(b.in.layout.Frame.Previous), 8}
 }
 
 // Units is how many bytes the number counts by which a frame notes its instruction up to 3.10.
-func (b *Bodies) Units() int { return max(b.in.layout.frames.units, 1) }
+func (b *Bodies) Units() int { return max(b.in.layout.Frame.Units, 1) }
 
 // Runs tells whether a state is that in which its thread holds the interpreter's lock.
 func (b *Bodies) Runs(s State) bool {
-	n, err := b.in.mem.word(s.At + addr.Run(b.in.layout.threadID))
+	n, err := b.in.mem.word(s.At + addr.Run(b.in.layout.Thread.ID))
 	return err == nil && n == s.Thread && b.in.Holds(s)
 }
 
@@ -124,23 +125,23 @@ func (b *Bodies) Runs(s State) bool {
 // may go on.
 func (b *Bodies) Suspended(k *Body, p Position) bool {
 	const yields = 0x20 | coroutine | 0x100 | asyncGenerator // CO_GENERATOR, CO_ITERABLE_COROUTINE
-	flags, err := b.in.mem.word(k.At + addr.Run(b.in.layout.code.flags))
+	flags, err := b.in.mem.word(k.At + addr.Run(b.in.layout.Code.Flags))
 	if err != nil || flags&yields == 0 {
 		return false
 	}
 	l := b.in.layout
-	at := p.Frame + addr.Run(l.frames.state)
+	at := p.Frame + addr.Run(l.Frame.State)
 	switch {
-	case l.minor < 10:
-		top, err := b.in.mem.word(p.Frame + addr.Run(l.frames.stackTop))
+	case l.Frame.Units != 0 && l.Frame.State == 0: // up to 3.9
+		top, err := b.in.mem.word(p.Frame + addr.Run(l.Frame.StackTop))
 		return err == nil && top != 0
-	case l.minor > 10 && !p.Generator:
+	case l.Frame.State == 0 && !p.Generator:
 		return false
-	case l.minor > 10:
-		at = p.Frame - addr.Run(l.generator.frame) + addr.Run(l.generator.state)
+	case l.Frame.State == 0:
+		at = p.Frame - addr.Run(l.Generator.Frame) + addr.Run(l.Generator.State)
 	}
 	state, err := b.in.mem.read(at, 1)
-	return err == nil && int8(state[0]) < 0
+	return err == nil && int(int8(state[0])) < l.Generator.Running
 }
 
 // Calls tells whether a frame is among those that a thread's innermost one returns to.

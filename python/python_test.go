@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hdb/internal/addr"
+	"hdb/python/layout"
 )
 
 // The tables are what compile() made of this, with the lines that co_lines() tells. At
@@ -117,44 +118,39 @@ func FuzzFrames(f *testing.F) {
 	f.Add([]byte{0}, uint8(8))
 	f.Add([]byte("\x00\x10\x00\x00\x00\x00\x00\x00\x00\x20\x00\x00\x00\x00\x00\x00"), uint8(12))
 	f.Fuzz(func(t *testing.T, mem []byte, minor uint8) {
-		for i := range layouts {
-			if layouts[i].minor != int(8+minor%6) {
-				continue
+		in := &Interpreter{mem: reader{mem: bent(mem)}, layout: layout.Of(int(8 + minor%6)), runtime: 0x1000, codeType: 0x2000, codes: map[addr.Run]*Code{}}
+		if len(mem) > 7 {
+			in.codeType = pointerIn(mem, 0)
+		}
+		_, _ = in.Path(State{})
+		_, _ = in.bounded(maxRead).attribute(8, "name")
+		if v, err := in.bounded(maxRead).slice(Value{At: 16}, big.NewInt(-2), nil); err == nil {
+			_ = in.Show(v, DefaultLimits)
+		}
+		states, _ := in.States()
+		if len(states) > maxThreads {
+			t.Errorf("%d states", len(states))
+		}
+		if s, err := in.StateOf(uint64(minor)); err == nil {
+			states = append(states[:min(len(states), 1)], s)
+		}
+		for _, s := range states[:min(len(states), 2)] {
+			st, _ := in.Stack(s)
+			if len(st.Frames) > MaxDepth {
+				t.Errorf("%d frames", len(st.Frames))
 			}
-			in := &Interpreter{mem: reader{mem: bent(mem)}, layout: &layouts[i], runtime: 0x1000, codeType: 0x2000, codes: map[addr.Run]*Code{}}
-			if len(mem) > 7 {
-				in.codeType = pointerIn(mem, 0)
-			}
-			_, _ = in.Path(State{})
-			_, _ = in.bounded(maxRead).attribute(8, "name")
-			if v, err := in.bounded(maxRead).slice(Value{At: 16}, big.NewInt(-2), nil); err == nil {
-				_ = in.Show(v, DefaultLimits)
-			}
-			states, _ := in.States()
-			if len(states) > maxThreads {
-				t.Errorf("%d states", len(states))
-			}
-			if s, err := in.StateOf(uint64(minor)); err == nil {
-				states = append(states[:min(len(states), 1)], s)
-			}
-			for _, s := range states[:min(len(states), 2)] {
-				st, _ := in.Stack(s)
-				if len(st.Frames) > MaxDepth {
-					t.Errorf("%d frames", len(st.Frames))
-				}
-				for _, f := range st.Frames[:min(len(st.Frames), 1)] {
-					_, _ = in.Locals(f) // hostile memory has no right answer
-					for _, e := range []string{"x.y.z", "x['a'][1:2]", "len(x[5])"} {
-						if v, err := in.Eval(f, e); err == nil {
-							_ = in.Show(v, DefaultLimits)
-						}
+			for _, f := range st.Frames[:min(len(st.Frames), 1)] {
+				_, _ = in.Locals(f) // hostile memory has no right answer
+				for _, e := range []string{"x.y.z", "x['a'][1:2]", "len(x[5])"} {
+					if v, err := in.Eval(f, e); err == nil {
+						_ = in.Show(v, DefaultLimits)
 					}
 				}
 			}
-			for at := range 4 {
-				if text := in.Repr(addr.Run(8*at), DefaultLimits); len(text) > 4*maxTotal {
-					t.Errorf("a text of %d bytes", len(text))
-				}
+		}
+		for at := range 4 {
+			if text := in.Repr(addr.Run(8*at), DefaultLimits); len(text) > 4*maxTotal {
+				t.Errorf("a text of %d bytes", len(text))
 			}
 		}
 	})
@@ -163,13 +159,13 @@ func FuzzFrames(f *testing.F) {
 // TestBounds has many values that memory says are endless cost no more than one search.
 func TestBounds(t *testing.T) {
 	mem := bytes.Repeat([]byte{0x18, 0x10, 0, 0, 0, 0, 0, 0}, 64)
-	for i := range layouts {
-		in := (&Interpreter{mem: reader{mem: bent(mem)}, layout: &layouts[i], codes: map[addr.Run]*Code{}}).Bounded()
+	for minor := 8; minor <= 13; minor++ {
+		in := (&Interpreter{mem: reader{mem: bent(mem)}, layout: layout.Of(minor), codes: map[addr.Run]*Code{}}).Bounded()
 		for n := range 1000 {
 			in.Repr(addr.Run(0x1000+8*n), DefaultLimits)
 		}
 		if left := *in.mem.left; left < 0 || left == maxSearch {
-			t.Errorf("3.%d: %d bytes are left of %d", layouts[i].minor, left, maxSearch)
+			t.Errorf("3.%d: %d bytes are left of %d", minor, left, maxSearch)
 		}
 	}
 }

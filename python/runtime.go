@@ -4,11 +4,12 @@ import (
 	"fmt"
 
 	"hdb/internal/addr"
+	"hdb/python/layout"
 )
 
 // A Runtime is where packages begin that read more of an interpreter than its frames.
 type Runtime struct {
-	Minor        int // 11 of 3.11
+	Layout       *layout.Layout
 	Version      string
 	At           addr.Run // _PyRuntime
 	Interpreters []InterpreterState
@@ -23,13 +24,13 @@ type InterpreterState struct {
 // Runtime finds the interpreters. There are none before the start of Python and after its end.
 func (in *Interpreter) Runtime() (Runtime, error) {
 	l := in.layout
-	r := Runtime{Minor: l.minor, Version: in.version, At: in.runtime}
-	at, err := in.mem.pointer(in.runtime + addr.Run(l.interpreter))
-	for ; at != 0 && err == nil; at, err = in.mem.pointer(at + addr.Run(l.nextInterpreter)) {
+	r := Runtime{Layout: l, Version: in.version, At: in.runtime}
+	at, err := in.mem.field(in.runtime, l.Runtime.Interpreters)
+	for ; at != 0 && err == nil; at, err = in.mem.field(at, l.Interpreter.Next) {
 		if len(r.Interpreters) == maxInterpreters {
 			return r, fmt.Errorf("more than %d interpreters", maxInterpreters)
 		}
-		id, e := in.mem.word(at + addr.Run(l.id))
+		id, e := in.mem.word(at + addr.Run(l.Interpreter.ID))
 		if e != nil {
 			return r, fmt.Errorf("interpreter: %w", e)
 		}

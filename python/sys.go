@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hdb/internal/addr"
+	"hdb/python/layout"
 )
 
 // A Sys has the variables of the module sys of one interpreter.
@@ -17,7 +18,7 @@ type Sys struct {
 // SysOf finds sys of the interpreter whose PyInterpreterState is at an address.
 func SysOf(in *Interpreter, state addr.Run) (Sys, error) {
 	in = in.bounded(maxSearch)
-	dict, err := in.mem.pointer(state + addr.Run(in.layout.sysDict))
+	dict, err := in.mem.field(state, in.layout.Interpreter.Sys)
 	if err != nil {
 		return Sys{}, fmt.Errorf("sys: %w", err)
 	}
@@ -40,7 +41,7 @@ func (s Sys) Text(name string) string {
 		return ""
 	}
 	c, err := s.in.class(at)
-	if err != nil || c.flags&isText == 0 {
+	if err != nil || c.Flags&layout.IsText == 0 {
 		return ""
 	}
 	text, _ := s.in.Text(at) // what cannot be read is no text
@@ -54,7 +55,7 @@ func (s Sys) Texts(name string) ([]string, error) {
 		return nil, err
 	}
 	c, err := s.in.class(list)
-	if err != nil || c.flags&isList == 0 {
+	if err != nil || c.Flags&layout.IsList == 0 {
 		return nil, err
 	}
 	n, err := s.in.length(Value{At: list})

@@ -119,14 +119,14 @@ func (b *Bodies) Places(t Target, in []Named, library func(file string) bool) (a
 		}
 		return s
 	}
-	l := &b.in.layout.code
+	l := &b.in.layout.Code
 	var bodies []Place
 	for _, n := range in {
-		c, err := b.in.mem.read(n.At, l.size)
+		c, err := b.in.mem.read(n.At, l.Size)
 		if err != nil {
 			continue
 		}
-		file := pointerIn(c, l.file)
+		file := pointerIn(c, l.File)
 		inFile, ok := files[file]
 		if !ok {
 			inFile = t.InFile(textAt(file))
@@ -136,10 +136,10 @@ func (b *Bodies) Places(t Target, in []Named, library func(file string) bool) (a
 			continue
 		}
 		name := n.Qualname
-		if l.qualname != 0 {
-			name = textAt(pointerIn(c, l.qualname))
+		if l.Qualname != 0 {
+			name = textAt(pointerIn(c, l.Qualname))
 		} else if name == "" {
-			name = textAt(pointerIn(c, l.name))
+			name = textAt(pointerIn(c, l.Name))
 		}
 		if t.Line == 0 && !t.isFunction(textAt(file), name, library) {
 			continue
@@ -177,6 +177,6 @@ func (b *Bodies) Places(t Target, in []Named, library func(file string) bool) (a
 
 // File is that of the code object at an address, "" if it cannot be read.
 func (b *Bodies) File(at addr.Run) string {
-	s, _ := b.in.text(at, b.in.layout.code.file) // what is no code object has none
+	s, _ := b.in.text(at, b.in.layout.Code.File) // what is no code object has none
 	return s
 }

@@ -12,19 +12,6 @@ import (
 	"hdb/internal/addr"
 )
 
-// Offsets that all versions share: of PyObject, PyVarObject, PyBytesObject and
-// PyASCIIObject.
-const (
-	objectType  = 8
-	varSize     = 16
-	bytesData   = 32
-	textLength  = 16
-	textHash    = 24
-	textState   = 32
-	textCompact = 1 << 5 // of the state's bits, behind two of interned and three of the kind
-	textASCII   = 1 << 6
-)
-
 var errNoText = errors.New("not a str object")
 
 // Text is the characters of a str object, cut after maxText. Surrogates, which stand for
@@ -47,24 +34,24 @@ func (in *Interpreter) Text(at addr.Run) (string, error) {
 
 // characters are at most limit of those of a str object, from one on, and how many it has.
 func (in *Interpreter) characters(at addr.Run, from, limit uint64) (chars []rune, length uint64, err error) {
-	l := in.layout.text
-	b, err := in.mem.read(at, l.compact)
+	l := &in.layout.Text
+	b, err := in.mem.read(at, l.Compact)
 	if err != nil {
 		return nil, 0, err
 	}
-	length = binary.LittleEndian.Uint64(b[textLength:])
-	state := b[textState]
-	width := int(state >> 2 & 7)
-	data := at + addr.Run(l.ascii)
+	length = binary.LittleEndian.Uint64(b[l.Length:])
+	state := l.StateOf(b)
+	width := state.Width
+	data := at + addr.Run(l.ASCII)
 	switch {
 	case width != 1 && width != 2 && width != 4:
 		return nil, 0, fmt.Errorf("%v: %w", at, errNoText)
-	case state&textCompact == 0:
-		if data, err = in.mem.pointer(at + addr.Run(l.compact)); err != nil {
+	case !state.Compact:
+		if data, err = in.mem.field(at, l.Compact); err != nil {
 			return nil, 0, err
 		}
-	case state&textASCII == 0:
-		data = at + addr.Run(l.compact)
+	case !state.ASCII:
+		data = at + addr.Run(l.Compact)
 	}
 	if from >= length {
 		return nil, length, nil
@@ -89,14 +76,14 @@ func (in *Interpreter) characters(at addr.Run, from, limit uint64) (chars []rune
 
 // bytes is what a bytes object holds.
 func (in *Interpreter) bytes(at addr.Run) ([]byte, error) {
-	n, err := in.mem.word(at + varSize)
+	n, err := in.count(at)
 	if err != nil {
 		return nil, err
 	}
 	if n > maxTable {
 		return nil, fmt.Errorf("%v: %d bytes, at most %d are read", at, n, maxTable)
 	}
-	return in.mem.read(at+bytesData, int(n))
+	return in.mem.read(at+addr.Run(in.layout.Bytes.Data), int(n))
 }
 
 // quote writes characters as repr() does (unicode_repr in Objects/unicodeobject.c).

@@ -27,36 +27,36 @@ type State struct {
 // States are those of all threads in all interpreters, newest first.
 func (in *Interpreter) States() (all []State, err error) {
 	l := in.layout
-	at, err := in.mem.pointer(in.runtime + addr.Run(l.interpreter))
+	at, err := in.mem.field(in.runtime, l.Runtime.Interpreters)
 	for n := 0; at != 0 && err == nil; n++ {
 		if n == maxInterpreters {
 			return all, fmt.Errorf("more than %d interpreters", maxInterpreters)
 		}
-		id, e := in.mem.word(at + addr.Run(l.id))
+		id, e := in.mem.word(at + addr.Run(l.Interpreter.ID))
 		if e != nil {
 			return all, fmt.Errorf("interpreter: %w", e)
 		}
 		if all, err = in.appendStates(all, at, int64(id)); err != nil {
 			return all, err
 		}
-		at, err = in.mem.pointer(at + addr.Run(l.nextInterpreter))
+		at, err = in.mem.field(at, l.Interpreter.Next)
 	}
 	return all, err
 }
 
 func (in *Interpreter) appendStates(all []State, interpreter addr.Run, id int64) ([]State, error) {
 	l := in.layout
-	at, err := in.mem.pointer(interpreter + addr.Run(l.threads))
-	for ; at != 0 && err == nil; at, err = in.mem.pointer(at + addr.Run(l.nextThread)) {
+	at, err := in.mem.field(interpreter, l.Interpreter.Threads)
+	for ; at != 0 && err == nil; at, err = in.mem.field(at, l.Thread.Next) {
 		if len(all) == maxThreads {
 			return all, fmt.Errorf("more than %d thread states", maxThreads)
 		}
 		s := State{At: at, Interpreter: id, interpreter: interpreter}
-		if s.Thread, err = in.mem.word(at + addr.Run(l.threadID)); err != nil {
+		if s.Thread, err = in.mem.word(at + addr.Run(l.Thread.ID)); err != nil {
 			break
 		}
-		if l.nativeID != 0 {
-			n, err := in.mem.word(at + addr.Run(l.nativeID))
+		if l.Thread.Native != 0 {
+			n, err := in.mem.word(at + addr.Run(l.Thread.Native))
 			if err != nil {
 				return all, fmt.Errorf("thread state: %w", err)
 			}
@@ -117,7 +117,7 @@ func (in *Interpreter) StatesAmong(all []State, self uint64) ([]State, error) {
 		return own, nil
 	}
 	i := slices.IndexFunc(own, in.Holds)
-	if i < 0 && in.layout.minor <= 11 {
+	if i < 0 && in.layout.Minor <= 11 {
 		i = slices.IndexFunc(own, func(s State) bool { _, ok := in.Innermost(s); return ok })
 	} else if i < 0 {
 		if a, err := in.specific(self); err == nil {
@@ -140,25 +140,18 @@ func (in *Interpreter) StateOf(self uint64) (State, error) {
 	return own[0], nil
 }
 
-// What a lock is made of from 3.12 on (struct _gil_runtime_state): who took it last, and
-// whether it is taken.
-const (
-	lockHolder = 8
-	lockTaken  = 16
-)
-
 // Holds tells whether a thread has the interpreter's lock in this state.
 func (in *Interpreter) Holds(s State) bool {
-	if in.layout.lock == 0 {
-		at, err := in.mem.pointer(in.runtime + addr.Run(in.layout.current))
+	if in.layout.Interpreter.Lock == 0 {
+		at, err := in.mem.field(in.runtime, in.layout.Runtime.Current)
 		return err == nil && at == s.At
 	}
-	lock, err := in.mem.pointer(s.interpreter + addr.Run(in.layout.lock))
+	lock, err := in.mem.field(s.interpreter, in.layout.Interpreter.Lock)
 	if err != nil || lock == 0 {
 		return false
 	}
-	b, err := in.mem.read(lock, lockTaken+4)
-	return err == nil && intIn(b, lockTaken) != 0 && pointerIn(b, lockHolder) == s.At
+	b, err := in.mem.read(lock, in.layout.Lock.Taken+4)
+	return err == nil && intIn(b, in.layout.Lock.Taken) != 0 && pointerIn(b, in.layout.Lock.Holder) == s.At
 }
 
 // Where glibc keeps thread-specific data in struct pthread: specific_1stblock, an array of
@@ -171,7 +164,7 @@ const (
 
 // specific is what the thread's thread-specific data has for the interpreter's key.
 func (in *Interpreter) specific(self uint64) (addr.Run, error) {
-	n, err := in.mem.word(in.runtime + addr.Run(in.layout.key)) // int _is_initialized, pthread_key_t _key
+	n, err := in.mem.word(in.runtime + addr.Run(in.layout.Runtime.Key)) // int _is_initialized, pthread_key_t _key
 	if err != nil {
 		return 0, err
 	}

@@ -30,39 +30,31 @@ type Walk struct {
 // noShim is no kind of frame.
 const noShim = 1<<32 - 1
 
-// deallocOffset is where a type has tp_dealloc (struct _typeobject,
-// Include/cpython/object.h), in bytes; all versions have it there.
-const deallocOffset = 48
-
-// FreedCode is where an interpreter has the pointer to what frees a code object. The dynamic
+// FreedCode is where the interpreter has the pointer to what frees a code object. The dynamic
 // linker writes it.
-func FreedCode(symbols Symbols) (place addr.Run, ok bool) {
-	at, ok := symbols("PyCode_Type")
-	if !ok {
-		return 0, false
-	}
-	return at + deallocOffset, true
+func (in *Interpreter) FreedCode() addr.Run {
+	return in.codeType + addr.Run(in.layout.Type.Dealloc)
 }
 
 // Walk is how calls are found.
 func (in *Interpreter) Walk() Walk {
 	l := in.layout
 	w := Walk{
-		Key: in.runtime + addr.Run(l.key), Thread: l.threadID, CFrame: l.cframe, Frame: l.frame,
-		Previous: l.frames.previous, Code: l.frames.code, Instruction: l.frames.instruction, InstructionBits: 1<<48 - 1,
-		Shim: noShim, Lines: l.code.lines, FirstLine: l.code.firstLine,
-		Name: l.code.name, Qualname: cmp.Or(l.code.qualname, l.code.name), File: l.code.file, CodeSize: l.code.size,
+		Key: in.runtime + addr.Run(l.Runtime.Key), Thread: l.Thread.ID, CFrame: l.Thread.CFrame, Frame: l.Thread.Frame,
+		Previous: l.Frame.Previous, Code: l.Frame.Code, Instruction: l.Frame.Instruction, InstructionBits: 1<<48 - 1,
+		Shim: noShim, Lines: l.Code.Lines, FirstLine: l.Code.FirstLine,
+		Name: l.Code.Name, Qualname: cmp.Or(l.Code.Qualname, l.Code.Name), File: l.Code.File, CodeSize: l.Code.Size,
 	}
-	if l.current != 0 {
-		w.Current = in.runtime + addr.Run(l.current)
+	if l.Runtime.Current != 0 {
+		w.Current = in.runtime + addr.Run(l.Runtime.Current)
 	}
 	switch {
-	case l.frames.units != 0:
+	case l.Frame.Units != 0:
 		w.InstructionBits = 1<<32 - 1 // int f_lasti
-	case l.frames.entry != 0:
-		w.Mark, w.MarkBits = l.frames.entry, 0xffff // the owner is behind it
+	case l.Frame.Entry != 0:
+		w.Mark, w.MarkBits = l.Frame.Entry, 0xffff // the owner is behind it
 	default:
-		w.Mark, w.MarkBits, w.Shim = l.frames.owner, 0xff, shimOwner
+		w.Mark, w.MarkBits, w.Shim = l.Frame.Owner, 0xff, uint32(l.Frame.Shim)
 	}
 	return w
 }
@@ -104,7 +96,7 @@ func (in *Interpreter) Learn(id uint64, pieces []Piece) error {
 	live := in.mem
 	defer func() { in.mem = live }()
 	at := pieces[0].At
-	if len(pieces[0].Bytes) < in.layout.code.size {
+	if len(pieces[0].Bytes) < in.layout.Code.Size {
 		return fmt.Errorf("code object at %v: %d bytes", at, len(pieces[0].Bytes))
 	}
 	in.mem = reader{mem: snapshot(pieces)}
@@ -200,8 +192,8 @@ func (in *Interpreter) called(c Call, nth int) (f Frame, whole bool, err error) 
 	if nth < len(in.last) && in.last[nth].Call == c && in.last[nth].frame.Code != nil {
 		return in.last[nth].frame, in.last[nth].whole, nil
 	}
-	entry := in.layout.frames.entry
-	f.Entry = in.layout.frames.units != 0 || entry != 0 && c.Mark&0xff != 0
+	entry := in.layout.Frame.Entry
+	f.Entry = in.layout.Frame.Units != 0 || entry != 0 && c.Mark&0xff != 0
 	code := in.knows(c.ID)
 	if code == nil {
 		return f, true, nil

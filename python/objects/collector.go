@@ -10,21 +10,8 @@ import (
 	"hdb/python"
 )
 
-// struct _gc_runtime_state, which is the same in all versions.
-const (
-	gcEnabled     = 12
-	gcDebug       = 16
-	gcGenerations = 24
-	gcPermanent   = 104
-	gcStats       = 128
-	gcCollecting  = 200
-	gcGarbage     = 208
-	gcSize        = 240
-
-	generations    = 3
-	generationSize = 24 // a list head, and two ints: threshold and count
-	statsSize      = 24 // collections, collected, uncollectable
-)
+// generations are those that the collector has.
+const generations = 3
 
 // gc_prev keeps flags in its lowest bits, gc_next one from 3.12 on.
 const (
@@ -74,14 +61,14 @@ type collectorState struct {
 
 // collectors are those of all interpreters. Of a process in which Python has not started or has ended there are none.
 func (h *Heap) collectors() (all []collectorState, err error) {
-	if h.l.minor < 9 {
+	if h.l.Runtime.GC != 0 {
 		if len(h.runtime.Interpreters) == 0 {
 			return nil, errNotStarted
 		}
-		return []collectorState{{0, h.runtime.At + addr.Run(h.l.gc)}}, nil
+		return []collectorState{{0, h.runtime.At + addr.Run(h.l.Runtime.GC)}}, nil
 	}
 	for _, in := range h.runtime.Interpreters {
-		all = append(all, collectorState{in.ID, in.At + addr.Run(h.l.gc)})
+		all = append(all, collectorState{in.ID, in.At + addr.Run(h.l.Interpreter.GC)})
 	}
 	if len(all) == 0 {
 		return nil, errNotStarted
@@ -110,15 +97,16 @@ func (h *Heap) Collectors() (all []Collector, err error) {
 
 // collector reads the state of a collector, and calls yield with each object that it knows.
 func (h *Heap) collector(s collectorState, yield func(object addr.Run)) (c Collector, err error) {
-	b := h.mem.view(s.at, gcSize)
+	l := &h.l.GC
+	b := h.mem.view(s.at, l.Size)
 	if b == nil {
 		return c, fmt.Errorf("garbage collector: read %v: no memory", s.at)
 	}
-	c = Collector{Interpreter: s.id, Enabled: intIn(b, gcEnabled) != 0, Debug: intIn(b, gcDebug), Collecting: intIn(b, gcCollecting) != 0}
+	c = Collector{Interpreter: s.id, Enabled: intIn(b, l.Enabled) != 0, Debug: intIn(b, l.Debug), Collecting: intIn(b, l.Collecting) != 0}
 	for i := range c.Generations {
-		g, at := &c.Generations[i], gcGenerations+i*generationSize
-		g.Threshold, g.Count = intIn(b, at+headSize), intIn(b, at+headSize+4)
-		stats := gcStats + i*statsSize
+		g, at := &c.Generations[i], l.Generations+i*l.Generation
+		g.Threshold, g.Count = intIn(b, at+l.Threshold), intIn(b, at+l.Count)
+		stats := l.Stats + i*l.Stat
 		g.Collections, g.Collected, g.Uncollectable = wordIn(b, stats), wordIn(b, stats+8), wordIn(b, stats+16)
 		n, err := h.list(s.at+addr.Run(at), c.Collecting, yield)
 		g.Objects = n
@@ -129,7 +117,7 @@ func (h *Heap) collector(s collectorState, yield func(object addr.Run)) (c Colle
 			c.Torn = fmt.Errorf("generation %d: %w", i, err)
 		}
 	}
-	n, err := h.list(s.at+gcPermanent, false, yield)
+	n, err := h.list(s.at+addr.Run(l.Permanent), false, yield)
 	c.Frozen = n
 	if errors.Is(err, ErrInterrupted) {
 		return c, err
@@ -137,30 +125,32 @@ func (h *Heap) collector(s collectorState, yield func(object addr.Run)) (c Colle
 	if err != nil && c.Torn == nil {
 		c.Torn = fmt.Errorf("frozen objects: %w", err)
 	}
-	if t := h.typeOf(pointerIn(b, gcGarbage)); t != nil && t.kind == listKind {
-		c.Garbage = int(min(h.mem.word(pointerIn(b, gcGarbage)+varSize), maxItems))
+	if t := h.typeOf(pointerIn(b, l.Garbage)); t != nil && t.kind == listKind {
+		c.Garbage = int(min(h.count(pointerIn(b, l.Garbage)), maxItems))
 	}
 	return c, nil
 }
 
 // list walks a list of the collector. busy tells that the links back are used for something else now.
 func (h *Heap) list(head addr.Run, busy bool, yield func(object addr.Run)) (n int, err error) {
+	l := &h.l.GC
 	before := head
-	for at := h.mem.pointer(head) & nextMask; at != head; {
-		b := h.mem.view(at, headSize)
+	for at := h.mem.field(head, l.Next) & nextMask; at != head; {
+		b := h.mem.view(at, l.Head)
+		object := at + addr.Run(l.Head)
 		switch {
 		case b == nil:
 			return n, fmt.Errorf("object %d: read %v: no memory", n, at)
-		case !busy && pointerIn(b, 8)&prevMask != before:
-			return n, fmt.Errorf("object %d at %v: the list leads to it, but not back: it is being changed", n, at+headSize)
+		case !busy && pointerIn(b, l.Previous)&prevMask != before:
+			return n, fmt.Errorf("object %d at %v: the list leads to it, but not back: it is being changed", n, object)
 		case n == maxObjects:
 			return n, errTooMany
 		}
 		if err := h.looked(1); err != nil {
 			return n, err
 		}
-		yield(at + headSize)
-		n, before, at = n+1, at, pointerIn(b, 0)&nextMask
+		yield(object)
+		n, before, at = n+1, at, pointerIn(b, l.Next)&nextMask
 	}
 	return n, nil
 }
@@ -188,7 +178,7 @@ func (h *Heap) frames() (all []FrameRoot) {
 
 // ofRoot tells of the references of a thread's frame.
 func (h *Heap) ofRoot(f FrameRoot, visit visitor) error {
-	if h.l.frame.object == 0 {
+	if h.l.FrameObject.Frame == 0 {
 		visit(f.At, edge{field, 0}) // it is an object
 		return h.ofOldFrame(f.At, visit)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"hdb/internal/addr"
 	"hdb/python"
+	"hdb/python/layout"
 )
 
 // A Heap is the objects of the interpreters of one runtime, of a process that stands still.
@@ -12,10 +13,12 @@ type Heap struct {
 	in      *python.Interpreter
 	runtime python.Runtime
 	mem     *cache
-	l       *layout
+	l       *layout.Layout
 	meta    addr.Run // PyType_Type
 	types   map[addr.Run]*Type
 	givenUp func() bool
+
+	fieldNames map[string]map[int]string
 
 	slots int // references that were looked at
 }
@@ -27,15 +30,7 @@ func Open(in *python.Interpreter, mem python.Memory, symbols python.Symbols, giv
 	if err != nil {
 		return nil, err
 	}
-	h := &Heap{in: in, runtime: rt, mem: newCache(mem), types: map[addr.Run]*Type{}, givenUp: givenUp}
-	for i := range layouts {
-		if layouts[i].minor == rt.Minor {
-			h.l = &layouts[i]
-		}
-	}
-	if h.l == nil {
-		return nil, &python.VersionError{Version: rt.Version}
-	}
+	h := &Heap{in: in, runtime: rt, mem: newCache(mem), types: map[addr.Run]*Type{}, l: rt.Layout, givenUp: givenUp, fieldNames: fieldNames(rt.Layout)}
 	at, ok := symbols("PyType_Type")
 	if !ok {
 		return nil, fmt.Errorf("CPython %s: it does not export PyType_Type", rt.Version)
@@ -52,15 +47,18 @@ func (h *Heap) typeOf(at addr.Run) *Type {
 	if at%8 != 0 || at < pageSize {
 		return nil
 	}
-	b := h.mem.view(at, headSize)
+	b := h.mem.view(at, h.l.Object.Size)
 	if b == nil {
 		return nil
 	}
 	if n := wordIn(b, 0); n == 0 || n > maxRefs {
 		return nil
 	}
-	return h.typeAt(pointerIn(b, objectType))
+	return h.typeAt(pointerIn(b, h.l.Object.Type))
 }
+
+// count is how many elements an object says that it has.
+func (h *Heap) count(at addr.Run) uint64 { return h.mem.word(at + addr.Run(h.l.Object.Count)) }
 
 // looked counts references that were looked at, and is why no more are.
 func (h *Heap) looked(n int) error {
@@ -79,7 +77,7 @@ func (h *Heap) looked(n int) error {
 // 3.12 on, are not counted.
 func (h *Heap) RefCount(at addr.Run) (n uint64, counted bool) {
 	n = h.mem.word(at)
-	return n, h.l.minor < 12 || n&(1<<31) == 0 // _Py_IsImmortal: the lower half is negative
+	return n, n&h.l.Object.Immortal == 0
 }
 
 // Type is the type of an object.

@@ -121,7 +121,13 @@ func (c *cache) word(at addr.Run) uint64 {
 	return 0
 }
 
+// known is word where what cannot be read is no error.
+func (c *cache) known(at addr.Run) (uint64, error) { return c.word(at), nil }
+
 func (c *cache) pointer(at addr.Run) addr.Run { return addr.Run(c.word(at)) }
+
+// field is the pointer that a struct has at an offset.
+func (c *cache) field(at addr.Run, offset int) addr.Run { return c.pointer(at + addr.Run(offset)) }
 
 // text is what a C string begins with, at most limit bytes.
 func (c *cache) text(at addr.Run, limit int) string {

@@ -12,6 +12,7 @@ import (
 
 	"hdb/internal/addr"
 	"hdb/python"
+	"hdb/python/layout"
 )
 
 // base is where the memory of a fake process begins.
@@ -47,6 +48,25 @@ func (f *fake) room(n int) addr.Run {
 	return at
 }
 
+// Offsets of 3.12.
+const (
+	gcGenerations  = 24
+	generationSize = 24
+	gcPermanent    = 104
+
+	headSize      = 16
+	objectType    = 8
+	varSize       = 16
+	typeName      = 24
+	typeBasic     = 32
+	typeItem      = 40
+	typeFlags     = 168
+	typeBase      = 256
+	listItems     = 24
+	listAllocated = 32
+	listSize      = 40
+)
+
 // Symbols of the fake.
 const (
 	runtimeAt = base + 0x100
@@ -66,10 +86,10 @@ func newFake(size int) *fake {
 	}
 	f.head = gc + gcGenerations + 2*generationSize
 	f.last = f.head
-	f.meta = f.typ("type", isType|hasGC, 920, 40, 0)
+	f.meta = f.typ("type", layout.IsType|layout.HasGC, 920, 40, 0)
 	f.object = f.typ("object", 0, 16, 0, 0)
 	f.put(f.meta+typeBase, uint64(f.object))
-	f.list = f.typ("list", isList|hasGC, listSize, 0, f.object)
+	f.list = f.typ("list", layout.IsList|layout.HasGC, listSize, 0, f.object)
 	f.decimal = f.typ("float", 0, 24, 0, f.object)
 	return f
 }
@@ -86,7 +106,7 @@ func (f *fake) typ(name string, flags, basic, item uint64, of addr.Run) addr.Run
 	f.put(at+typeName, uint64(text))
 	f.put(at+typeBasic, basic)
 	f.put(at+typeItem, item)
-	f.put(at+typeFlags, flags|isReady)
+	f.put(at+typeFlags, flags|layout.IsReady)
 	f.put(at+typeBase, uint64(of))
 	return at
 }
@@ -185,7 +205,7 @@ func TestDamage(t *testing.T) {
 		{"itself", func(f *fake, list addr.Run) { f.put(list+listItems, uint64(list)) }, "", 0, 0, 18},
 		{"huge base", func(f *fake, list addr.Run) {
 			text := f.typ("float", 0, math.MaxInt64, 0, f.object)
-			f.put(list+objectType, uint64(f.typ("Mine", isHeapType|hasGC, 32, 0, text)))
+			f.put(list+objectType, uint64(f.typ("Mine", layout.IsHeapType|layout.HasGC, 32, 0, text)))
 		}, "", 0, 0, 12},
 	} {
 		f := newFake(1 << 16)
@@ -367,7 +387,8 @@ func FuzzObjects(f *testing.F) {
 		}
 		x := h()
 		for k := plain; k <= elementKind; k++ {
-			kind := &Type{At: 0x20000, kind: k, basic: 64, item: 8, dictAt: -8, from: 16, keys: 0x30000, nkeys: 5, flags: isHeapType | managedDict | inlineValues}
+			kind := &Type{At: 0x20000, kind: k, from: 16, keys: 0x30000, nkeys: 5,
+				Class: layout.Class{Basic: 64, Item: 8, DictAt: -8, Flags: layout.IsHeapType | layout.ManagedDict | layout.InlineValues}}
 			_, _ = x.size(0x20008, kind)
 			x.slots = 0
 			_ = x.traverse(0x20008, kind, func(addr.Run, edge) {})

@@ -148,7 +148,7 @@ func (r *route) path() *Path {
 	for i := 1; i < len(way); i++ {
 		from, n := way[i-1], way[i]
 		text := r.h.suffix(from.at, from.t, n.e)
-		if i+1 < len(way) && isOwn(from.t, n.e) && way[i+1].e.kind == entryValue { // the dict of its attributes
+		if i+1 < len(way) && r.h.isOwn(from.t, n.e) && way[i+1].e.kind == entryValue { // the dict of its attributes
 			if name, ok := r.h.keyText(n.at, way[i+1].e.index); ok {
 				i++
 				n, text = way[i], "."+name

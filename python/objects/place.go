@@ -6,6 +6,7 @@ import (
 
 	"hdb/internal/addr"
 	"hdb/python"
+	"hdb/python/layout"
 )
 
 // keyLimits bound the text of a key.
@@ -24,8 +25,8 @@ func (h *Heap) suffix(at addr.Run, t *Type, e edge) string {
 	case member:
 		return ", a member"
 	case attribute:
-		if k, ok := h.keysAt(t.keys); ok && uint64(e.index) < k.entries {
-			if s, err := h.in.Text(h.key(k, uint64(e.index))); err == nil {
+		if k, ok := h.keysAt(t.keys); ok && uint64(e.index) < k.Entries {
+			if s, err := h.in.Text(h.mem.pointer(k.KeyAt(uint64(e.index)))); err == nil {
 				return "." + s
 			}
 		}
@@ -49,8 +50,8 @@ func (h *Heap) suffix(at addr.Run, t *Type, e edge) string {
 
 // keyOf is the key of an entry of a dict.
 func (h *Heap) keyOf(dict addr.Run, i uint32) addr.Run {
-	if k, ok := h.keysAt(h.mem.pointer(dict + dictKeys)); ok && uint64(i) < k.entries {
-		return h.key(k, uint64(i))
+	if k, ok := h.keysAt(h.mem.field(dict, h.l.Dict.Keys)); ok && uint64(i) < k.Entries {
+		return h.mem.pointer(k.KeyAt(uint64(i)))
 	}
 	return 0
 }
@@ -65,65 +66,56 @@ func (h *Heap) keyText(dict addr.Run, i uint32) (string, bool) {
 	return s, err == nil
 }
 
-// fieldNames are what Python calls fields that are no members of their types, by kind and offset.
-var fieldNames = map[string]map[int64]string{
-	"cell":                       {16: "cell_contents"},
-	"builtin_function_or_method": {24: "__self__"},
-	"method":                     {16: "__func__", 24: "__self__"},
-	"list_iterator":              {24: "__reduce__()[1][0]"},
+// fieldNames are what Python calls fields that are no members of their types, by type and offset. Exceptions, modules
+// and classes are under the names of the types that theirs are made of.
+func fieldNames(l *layout.Layout) map[string]map[int]string {
+	f, e, t := &l.Function, &l.Exception, &l.Type
+	all := map[string]map[int]string{
+		"cell":                       {l.Cell: "cell_contents"},
+		"builtin_function_or_method": {l.CFunction.Self: "__self__"},
+		"method":                     {l.Method.Function: "__func__", l.Method.Self: "__self__"},
+		"list_iterator":              {l.Iterated: "__reduce__()[1][0]"},
+		"module":                     {l.Module.Dict: "__dict__"},
+		"type": {t.Base: "__base__", t.Dict: "__dict__", t.Bases: "__bases__", t.MRO: "__mro__", t.Cache: "tp_cache",
+			t.Subclasses: "tp_subclasses"},
+		"function": {f.Code: "__code__", f.Globals: "__globals__", f.Builtins: "__builtins__", f.Defaults: "__defaults__",
+			f.KwDefaults: "__kwdefaults__", f.Closure: "__closure__", f.Doc: "__doc__", f.Name: "__name__", f.Dict: "__dict__",
+			f.Module: "__module__", f.Annotations: "__annotations__", f.Qualname: "__qualname__"},
+		"BaseException": {e.Args: "args", e.Notes: "__notes__", e.Traceback: "__traceback__", e.Context: "__context__",
+			e.Cause: "__cause__"},
+	}
+	for _, names := range all {
+		delete(names, 0) // what a version does not have
+	}
+	return all
 }
-
-var classFields = map[int64]string{typeBase: "__base__", typeDict: "__dict__", typeBases: "__bases__", typeMRO: "__mro__", typeCache: "tp_cache", typeSubclasses: "tp_subclasses"}
-
-// functionFields are those of PyFunctionObject up to 3.9, and later.
-var functionFields = [2]map[int64]string{
-	{16: "__code__", 24: "__globals__", 32: "__defaults__", 40: "__kwdefaults__", 48: "__closure__", 56: "__doc__", 64: "__name__", 72: "__dict__", 88: "__module__", 96: "__annotations__", 104: "__qualname__"},
-	{16: "__globals__", 24: "__builtins__", 32: "__name__", 40: "__qualname__", 48: "__code__", 56: "__defaults__", 64: "__kwdefaults__", 72: "__closure__", 80: "__doc__", 88: "__dict__", 104: "__module__", 112: "__annotations__"},
-}
-
-// exceptionFields are those of PyBaseExceptionObject up to 3.10, and later.
-var exceptionFields = [2]map[int64]string{
-	{24: "args", 32: "__traceback__", 40: "__context__", 48: "__cause__"},
-	{24: "args", 32: "__notes__", 40: "__traceback__", 48: "__context__", 56: "__cause__"},
-}
-
-const memberDef = 40 // bytes of a PyMemberDef: name, type, offset
 
 // fieldName is what Python calls the field at an offset of an object, "" if that is not known.
 func (h *Heap) fieldName(at addr.Run, t *Type, off int64) string {
-	later := func(minor int) int {
-		if h.l.minor >= minor {
-			return 1
-		}
-		return 0
-	}
-	name := ""
+	of := t.Name
 	switch {
 	case t.kind == typeKind:
-		name = classFields[off]
-	case t.kind == moduleKind && off == moduleDict:
-		name = "__dict__"
-	case t.Name == "function":
-		name = functionFields[later(10)][off]
-	case t.flags&isException != 0:
-		name = exceptionFields[later(11)][off]
-	default:
-		name = fieldNames[t.Name][off]
+		of = "type"
+	case t.kind == moduleKind && off == int64(h.l.Module.Dict):
+		of = "module"
+	case t.Name != "function" && t.Flags&layout.IsException != 0:
+		of = "BaseException"
 	}
+	name := h.fieldNames[of][int(off)]
 	if name != "" {
 		return name
 	}
-	for class, n := t.At, 0; class != 0 && n < maxHeight; class, n = h.mem.pointer(class+typeBase), n+1 {
-		def := h.mem.pointer(class + typeMembers)
+	for class, n := t.At, 0; class != 0 && n < maxHeight; class, n = h.mem.field(class, h.l.Type.Base), n+1 {
+		def := h.mem.field(class, h.l.Type.Members)
 		for range maxMethods {
-			m := h.mem.view(def, memberDef)
-			if def == 0 || m == nil || pointerIn(m, 0) == 0 {
+			m := h.mem.view(def, layout.MemberSize)
+			if def == 0 || m == nil || pointerIn(m, layout.MemberName) == 0 {
 				break
 			}
-			if int64(wordIn(m, 16)) == off {
-				return h.mem.text(pointerIn(m, 0), maxName)
+			if int64(wordIn(m, layout.MemberOffset)) == off {
+				return h.mem.text(pointerIn(m, layout.MemberName), maxName)
 			}
-			def += memberDef
+			def += layout.MemberSize
 		}
 	}
 	return ""
@@ -131,31 +123,31 @@ func (h *Heap) fieldName(at addr.Run, t *Type, off int64) string {
 
 // variableOf is the name of a variable of a frame or a generator.
 func (h *Heap) variableOf(at addr.Run, t *Type, i uint32) string {
-	l := h.l.frame
-	code := at + addr.Run(l.code)
+	l := h.l
+	frame := at
 	switch {
-	case l.object == 0 && t.kind == generatorKind:
+	case t.kind == generatorKind && !l.Generator.Embedded:
 		return "?"
-	case l.object != 0 && t.kind == generatorKind:
-		code += addr.Run(l.inGenerator)
-	case l.object != 0:
-		code = h.mem.pointer(at+addr.Run(l.object)) + addr.Run(l.code)
+	case t.kind == generatorKind:
+		frame += addr.Run(l.Generator.Frame)
+	case l.FrameObject.Frame != 0:
+		frame = h.mem.field(at, l.FrameObject.Frame)
 	}
-	return h.variableName(h.mem.pointer(code), i)
+	return h.variableName(h.mem.field(frame, l.Frame.Code), i)
 }
 
 // variableName is the name of a variable of a code object by its number.
 func (h *Heap) variableName(code addr.Run, i uint32) string {
-	l := h.l.code
-	tuples := []int{l.names}
-	if l.cells != 0 {
-		tuples = append(tuples, l.cells, l.free)
+	l := &h.l.Code
+	tuples := []int{l.Names}
+	if l.Cells != 0 {
+		tuples = append(tuples, l.Cells, l.Free)
 	}
 	for _, off := range tuples {
-		names := h.mem.pointer(code + addr.Run(off))
-		n := h.mem.word(names + varSize)
+		names := h.mem.field(code, off)
+		n := h.count(names)
 		if uint64(i) < n {
-			if s, err := h.in.Text(h.mem.pointer(names + tupleItems + addr.Run(8*i))); err == nil {
+			if s, err := h.in.Text(h.mem.field(names, h.l.Tuple.Items+int(8*i))); err == nil {
 				return s
 			}
 			break
@@ -178,7 +170,7 @@ func (h *Heap) className(at addr.Run) string {
 
 // moduleNameOf is the name of a module.
 func (h *Heap) moduleNameOf(at addr.Run) string {
-	if s, err := h.in.Text(h.mem.pointer(at + moduleName)); err == nil {
+	if s, err := h.in.Text(h.mem.field(at, h.l.Module.Name)); err == nil {
 		return s
 	}
 	return "?"

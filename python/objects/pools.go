@@ -39,12 +39,12 @@ func (w *walk) unreached(blocks Blocks) error {
 // debug hooks have 16 bytes before that.
 func (h *Heap) inBlock(block addr.Run, size uint64, seen *marks) (object addr.Run, t *Type) {
 	const most = 48
-	for off := uint64(0); off <= most && off+headSize <= size; off += 16 {
+	for off := uint64(0); off <= most && off+uint64(h.l.Object.Size) <= size; off += 16 {
 		if seen.has(block + addr.Run(off)) {
 			return 0, nil
 		}
 	}
-	for off := uint64(0); off <= most && off+headSize <= size; off += 16 {
+	for off := uint64(0); off <= most && off+uint64(h.l.Object.Size) <= size; off += 16 {
 		at := block + addr.Run(off)
 		t := h.typeOf(at)
 		if t == nil {
@@ -54,7 +54,7 @@ func (h *Heap) inBlock(block addr.Run, size uint64, seen *marks) (object addr.Ru
 			continue
 		}
 		head := uint64(t.head)
-		if h.l.minor < 11 && !h.hasHead(at, t) {
+		if h.l.Minor < 11 && !h.hasHead(at, t) {
 			head = 0
 		}
 		if before := off - head; off < head || before != 0 && before != 16 {
@@ -71,12 +71,12 @@ func (h *Heap) inBlock(block addr.Run, size uint64, seen *marks) (object addr.Ru
 // fits tells whether an object has room in so many bytes. The struct of a str is shorter than its type says.
 func (h *Heap) fits(at addr.Run, t *Type, size uint64) bool {
 	if t.kind != textKind {
-		return uint64(t.basic) <= size
+		return uint64(t.Basic) <= size
 	}
-	b := h.mem.view(at, h.l.ascii)
-	if b == nil || uint64(h.l.ascii) > size {
+	b := h.mem.view(at, h.l.Text.ASCII)
+	if b == nil || uint64(h.l.Text.ASCII) > size {
 		return false
 	}
 	n := h.textSize(at)
-	return n > 0 && (b[textState]&textCompact == 0 && uint64(h.l.text) <= size || uint64(n) <= size)
+	return n > 0 && (!h.l.Text.StateOf(b).Compact && uint64(h.l.Text.Size) <= size || uint64(n) <= size)
 }

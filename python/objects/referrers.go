@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"hdb/internal/addr"
+	"hdb/python/layout"
 )
 
 const (
@@ -68,19 +69,19 @@ func (h *Heap) Referrers(target addr.Run) (*Referrers, error) {
 	s := &search{h: h, target: target, owners: newSet(true), above: map[addr.Run]link{}}
 	frames := map[addr.Run]bool{} // that are told of as those of threads
 	w := walk{h: h, rooted: func(f FrameRoot, to addr.Run, e edge) {
-		frames[f.At] = h.l.frame.object == 0
-		if to == target && !(h.l.frame.object == 0 && e == edge{}) {
+		frames[f.At] = h.l.FrameObject.Frame == 0
+		if to == target && !(h.l.FrameObject.Frame == 0 && e == edge{}) {
 			s.root(f, e)
 		}
 	}, refers: func(from addr.Run, t *Type, to addr.Run, e edge) {
 		if to == target && !frames[from] {
 			s.link(link{from: found{from, t}, e: e})
 		}
-		if isOwn(t, e) && s.owners.add(to, uint32(len(s.holders))) {
+		if h.isOwn(t, e) && s.owners.add(to, uint32(len(s.holders))) {
 			s.holders = append(s.holders, found{from, t})
 		}
 	}}
-	if t.kind == typeKind && h.mem.word(target+typeFlags)&isHeapType != 0 {
+	if t.kind == typeKind && h.mem.word(target+addr.Run(h.l.Type.Flags))&layout.IsHeapType != 0 {
 		w.visited = func(_ addr.Run, t *Type) {
 			if t.At == target {
 				s.instances++
@@ -102,8 +103,8 @@ func (h *Heap) Referrers(target addr.Run) (*Referrers, error) {
 }
 
 // isOwn tells of a reference to the dict of an object's attributes: of an instance, a module or a class.
-func isOwn(t *Type, e edge) bool {
-	return e.kind == ownDict || e.kind == field && (t.kind == moduleKind && e.index == moduleDict || t.kind == typeKind && e.index == typeDict)
+func (h *Heap) isOwn(t *Type, e edge) bool {
+	return e.kind == ownDict || e.kind == field && (t.kind == moduleKind && e.index == uint32(h.l.Module.Dict) || t.kind == typeKind && e.index == uint32(h.l.Type.Dict))
 }
 
 func (s *search) link(l link) {

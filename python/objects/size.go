@@ -1,6 +1,9 @@
 package objects
 
-import "hdb/internal/addr"
+import (
+	"hdb/internal/addr"
+	"hdb/python/layout"
+)
 
 // size is what sys.getsizeof tells of an object: its struct with what comes before it, and the memory that
 // is its own elsewhere. ok is false if that is nonsense.
@@ -9,11 +12,11 @@ func (h *Heap) size(at addr.Run, t *Type) (n int64, ok bool) {
 	if n < 0 || n > maxSize {
 		return 0, false
 	}
-	if h.l.minor >= 11 {
+	if h.l.Minor >= 11 {
 		return n + t.head, true
 	}
 	if h.hasHead(at, t) {
-		n += headSize
+		n += int64(h.l.GC.Head)
 	}
 	return n, true
 }
@@ -41,26 +44,26 @@ func (h *Heap) body(at addr.Run, t *Type) int64 {
 	case textKind:
 		return h.textSize(at)
 	case intKind:
-		return 24 + 4*h.digits(at)
+		return int64(h.l.Int.Digits) + layout.DigitSize*h.digits(at)
 	case listKind:
-		return plus(t.basic, times(word(listAllocated), 8))
+		return plus(t.Basic, times(word(h.l.List.Allocated), 8))
 	case dictKind:
-		return plus(t.basic, h.dictSize(at))
+		return plus(t.Basic, h.dictSize(at))
 	case orderedKind:
-		n := plus(plus(t.basic, h.dictSize(at)), times(word(orderedNodes), 8))
-		if n >= 0 && word(orderedFirst) != 0 {
-			n = plus(n, times(word(dictUsed), orderedNode))
+		n := plus(plus(t.Basic, h.dictSize(at)), times(word(h.l.Ordered.Nodes), 8))
+		if n >= 0 && word(h.l.Ordered.First) != 0 {
+			n = plus(n, times(word(h.l.Dict.Used), int64(h.l.Ordered.Node)))
 		}
 		return n
 	case setKind:
-		if word(setTable) == uint64(at)+setSmall {
-			return t.basic
+		if word(h.l.Set.Table) == uint64(at)+uint64(h.l.Set.Small) {
+			return t.Basic
 		}
-		return plus(t.basic, times(word(setMask)+1, 16))
+		return plus(t.Basic, times(word(h.l.Set.Mask)+1, 16))
 	case bytearrayKind:
-		return plus(t.basic, times(word(bytearrayAlloc), 1))
+		return plus(t.Basic, times(word(h.l.ByteArray.Allocated), 1))
 	case dequeKind:
-		return plus(t.basic, times((word(dequeIndex)+word(varSize)+dequeBlock-1)/dequeBlock, blockOfDeque))
+		return plus(t.Basic, times((word(h.l.Deque.Index)+word(h.l.Object.Count)+layout.DequeBlock-1)/layout.DequeBlock, layout.DequeBlockSize))
 	case typeKind:
 		return h.classSize(at)
 	case codeKind:
@@ -68,60 +71,53 @@ func (h *Heap) body(at addr.Run, t *Type) int64 {
 	case frameKind:
 		return h.frameSize(at)
 	case generatorKind:
-		if l := h.l.frame; l.inGenerator != 0 {
-			return int64(l.inGenerator) + int64(l.fast) + 8*h.room(h.mem.pointer(at+addr.Run(l.inGenerator+l.code)))
+		if g, f := &h.l.Generator, &h.l.Frame; g.Embedded {
+			return int64(g.Frame) + int64(f.Fast) + 8*h.room(h.mem.field(at, g.Frame+f.Code))
 		}
 	case arrayKind:
-		// arrayobject: ob_size, ob_item, allocated and ob_descr, whose second int is the size of an element
-		return plus(t.basic, times(word(32), int64(intIn32(h.mem.word(h.mem.pointer(at+40)), 1))))
+		descr := h.mem.word(h.mem.field(at, h.l.Array.Descr)) // its second int is the size of an element
+		return plus(t.Basic, times(word(h.l.Array.Allocated), int64(int32(descr>>32))))
 	case decimalKind:
-		const flags, alloc, elsewhere = 24, 56, 0xe0 // mpd_t: data that is static, shared or constant is not its own
-		if word(flags)&elsewhere == 0 {
-			return plus(t.basic, times(word(alloc), 8))
+		const elsewhere = 0xe0 // data that is static, shared or constant is not its own
+		if word(h.l.Decimal.Flags)&elsewhere == 0 {
+			return plus(t.Basic, times(word(h.l.Decimal.Allocated), 8))
 		}
-		return t.basic
+		return t.Basic
 	case bytesIOKind:
-		buf := h.mem.pointer(at + 16)
+		buf := h.mem.field(at, h.l.BytesIO.Buffer)
 		if bt := h.typeOf(buf); bt != nil && bt.kind == varLeaf && h.mem.word(buf) == 1 {
 			n, ok := h.size(buf, bt)
 			if !ok {
 				return -1
 			}
-			return t.basic + n
+			return t.Basic + n
 		}
-		return t.basic
+		return t.Basic
 	case bufferedKind:
-		if word(56) != 0 {
-			return plus(t.basic, times(word(120), 1))
+		if word(h.l.Buffered.Buffer) != 0 {
+			return plus(t.Basic, times(word(h.l.Buffered.Size), 1))
 		}
-		return t.basic
+		return t.Basic
 	case elementKind:
-		return plus(t.basic, h.elementSize(at))
+		return plus(t.Basic, h.elementSize(at))
 	}
 	return h.structSize(at, t)
 }
 
-func intIn32(w uint64, i int) int32 { return int32(w >> (32 * i)) }
-
 // structSize is object.__sizeof__: the struct with its elements. Attributes that are behind it from 3.13 on are not
 // counted, nor those that are elsewhere in 3.11 and 3.12 while an object has no dict.
 func (h *Heap) structSize(at addr.Run, t *Type) int64 {
-	n := t.basic
-	if t.item > 0 {
-		n = plus(n, times(h.mem.word(at+varSize), t.item))
+	n := t.Basic
+	if t.Item > 0 {
+		n = plus(n, times(h.count(at), t.Item))
 	}
 	return n
 }
 
 // digits is how many digits of 30 bits an int counts, -1 if that is nonsense.
 func (h *Heap) digits(at addr.Run) int64 {
-	n := int64(h.mem.word(at + varSize))
-	if h.l.minor >= 12 {
-		n = int64(uint64(n) >> 3) // lv_tag
-	} else if n < 0 {
-		n = -n
-	}
-	if n == 0 && h.l.minor >= 11 {
+	n, _ := h.l.Int.Count(h.count(at))
+	if n == 0 && h.l.Minor >= 11 {
 		n = 1
 	}
 	return n
@@ -129,46 +125,46 @@ func (h *Heap) digits(at addr.Run) int64 {
 
 // textSize is str.__sizeof__.
 func (h *Heap) textSize(at addr.Run) int64 {
-	l := h.l
-	b := h.mem.view(at, l.text)
+	l := &h.l.Text
+	b := h.mem.view(at, l.Size)
 	if b == nil { // at the end of what is mapped
-		b = make([]byte, l.text)
-		head := h.mem.view(at, l.ascii)
+		b = make([]byte, l.Size)
+		head := h.mem.view(at, l.ASCII)
 		if head == nil {
 			return -1
 		}
 		copy(b, head)
 	}
-	state, length := b[textState], wordIn(b, textLength)
+	state, length := l.StateOf(b), wordIn(b, l.Length)
 	if length > maxSize {
 		return -1
 	}
-	width := int64(state >> 2 & 7)
-	data := uint64(at) + uint64(l.compact)
-	ascii := state&(textCompact|textASCII) == textCompact|textASCII
+	width := int64(state.Width)
+	data := uint64(at) + uint64(l.Compact)
+	ascii := state.Compact && state.ASCII
 	var n int64
 	switch {
 	case ascii:
-		n, data = int64(l.ascii)+int64(length)+1, uint64(at)+uint64(l.ascii)
-	case state&textCompact != 0:
-		n = int64(l.compact) + (int64(length)+1)*width
+		n, data = int64(l.ASCII)+int64(length)+1, uint64(at)+uint64(l.ASCII)
+	case state.Compact:
+		n = int64(l.Compact) + (int64(length)+1)*width
 	default:
-		n = int64(l.text)
-		if data = wordIn(b, l.compact); data != 0 {
+		n = int64(l.Size)
+		if data = wordIn(b, l.Compact); data != 0 {
 			n += (int64(length) + 1) * width
 		}
 	}
-	if l.wide != 0 {
-		if wide := wordIn(b, l.wide); wide != 0 && (state&textReady == 0 || wide != data) {
+	if l.Wide != 0 {
+		if wide := wordIn(b, l.Wide); wide != 0 && (!state.Ready || wide != data) {
 			chars := length
 			if !ascii {
-				chars = wordIn(b, l.wideLength)
+				chars = wordIn(b, l.WideLength)
 			}
 			n = plus(n, times(chars+1, 4))
 		}
 	}
-	if utf8 := wordIn(b, l.utf8); !ascii && utf8 != 0 && utf8 != data && n >= 0 {
-		n = plus(n, times(wordIn(b, l.utf8Length)+1, 1))
+	if utf8 := wordIn(b, l.UTF8); !ascii && utf8 != 0 && utf8 != data && n >= 0 {
+		n = plus(n, times(wordIn(b, l.UTF8Length)+1, 1))
 	}
 	return n
 }
@@ -176,75 +172,75 @@ func (h *Heap) textSize(at addr.Run) int64 {
 // dictSize is what a dict has elsewhere: values that it does not have with its keys, and the keys unless others
 // have them, too.
 func (h *Heap) dictSize(at addr.Run) int64 {
-	b := h.mem.view(at, dictSize)
+	b := h.mem.view(at, h.l.Dict.Size)
 	if b == nil {
 		return -1
 	}
-	k, ok := h.keysAt(pointerIn(b, dictKeys))
+	k, ok := h.keysAt(pointerIn(b, h.l.Dict.Keys))
 	if !ok {
 		return -1
 	}
 	n := int64(0)
-	if pointerIn(b, dictValues) != 0 {
-		room := k.capacity
-		if h.l.minor >= 11 {
-			room = k.shared()
+	if pointerIn(b, h.l.Dict.Values) != 0 {
+		room := k.Capacity
+		if h.l.Minor >= 11 {
+			room = k.Shared()
 		}
 		n = times(room, 8)
 	}
-	if k.refs == 1 {
-		n = plus(k.bytes, n)
+	if k.Refs == 1 {
+		n = plus(k.Bytes, n)
 	}
 	return n
 }
 
 // classSize is type.__sizeof__.
 func (h *Heap) classSize(at addr.Run) int64 {
-	if h.mem.word(at+typeFlags)&isHeapType == 0 {
-		return int64(h.l.staticType)
+	if h.mem.word(at+addr.Run(h.l.Type.Flags))&layout.IsHeapType == 0 {
+		return int64(h.l.HeapType.Static)
 	}
-	n := int64(h.l.heapType)
-	if k, ok := h.keysAt(h.mem.pointer(at + addr.Run(h.l.cachedKeys))); ok {
-		n += k.bytes
+	n := int64(h.l.HeapType.Size)
+	if k, ok := h.keysAt(h.mem.field(at, h.l.HeapType.CachedKeys)); ok {
+		n += k.Bytes
 	}
 	return n
 }
 
 // codeSize is code.__sizeof__.
 func (h *Heap) codeSize(at addr.Run, t *Type) int64 {
-	l := h.l.code
-	n := t.basic
-	if t.item > 0 {
-		n = plus(n, times(h.mem.word(at+varSize), t.item))
+	l := &h.l.Code
+	n := t.Basic
+	if t.Item > 0 {
+		n = plus(n, times(h.count(at), t.Item))
 		if n >= 0 {
 			n = (n + 7) &^ 7
 		}
 	}
-	if l.cellArguments != 0 && h.mem.word(at+addr.Run(l.cellArguments)) != 0 {
-		n = plus(n, times(h.mem.word(h.mem.pointer(at+addr.Run(l.cells))+varSize), 8))
+	if l.CellArguments != 0 && h.mem.word(at+addr.Run(l.CellArguments)) != 0 {
+		n = plus(n, times(h.count(h.mem.field(at, l.Cells)), 8))
 	}
-	if extra := h.mem.pointer(at + addr.Run(l.extra)); extra != 0 {
+	if extra := h.mem.field(at, l.Extra); extra != 0 {
 		n = plus(n, 16+plus(times(h.mem.word(extra), 8), -8))
 	}
-	if l.opcache != 0 && h.mem.word(at+addr.Run(l.opcache)) != 0 {
+	if l.Opcache != 0 && h.mem.word(at+addr.Run(l.Opcache)) != 0 {
 		const entry = 32
-		n = plus(n, times(h.mem.word(h.mem.pointer(at+addr.Run(l.bytecode))+varSize)/2, 1))
-		n = plus(n, entry*int64(h.mem.word(at+addr.Run(l.opcache+12))&0xff))
+		n = plus(n, times(h.count(h.mem.field(at, l.Bytecode))/2, 1))
+		n = plus(n, entry*int64(h.mem.word(at+addr.Run(l.Opcache+12))&0xff))
 	}
 	return n
 }
 
 // room is how many variables and temporary values a frame of a code object has room for.
 func (h *Heap) room(code addr.Run) int64 {
-	l := h.l.code
-	b := h.mem.view(code, l.size)
+	l := &h.l.Code
+	b := h.mem.view(code, l.Fields())
 	if b == nil {
 		return 0
 	}
-	n := int64(intIn(b, l.locals)) + int64(intIn(b, l.stack))
-	if l.cells != 0 {
-		for _, names := range []int{l.cells, l.free} {
-			n += int64(min(h.mem.word(pointerIn(b, names)+varSize), maxLocals))
+	n := int64(intIn(b, l.Locals)) + int64(intIn(b, l.Stack))
+	if l.Cells != 0 {
+		for _, names := range []int{l.Cells, l.Free} {
+			n += int64(min(h.count(pointerIn(b, names)), maxLocals))
 		}
 	}
 	if n < 0 || n > maxLocals {
@@ -255,30 +251,21 @@ func (h *Heap) room(code addr.Run) int64 {
 
 // frameSize is frame.__sizeof__.
 func (h *Heap) frameSize(at addr.Run) int64 {
-	l := h.l.frame
-	if l.object == 0 {
-		return int64(l.size) - 8 + 8*h.room(h.mem.pointer(at+addr.Run(l.code)))
+	l, o := &h.l.Frame, &h.l.FrameObject
+	if o.Frame == 0 {
+		return int64(l.Size) - 8 + 8*h.room(h.mem.field(at, l.Code))
 	}
-	frame := h.mem.pointer(at + addr.Run(l.object))
-	return int64(l.embedded) + int64(l.fast) + 8*h.room(h.mem.pointer(frame+addr.Run(l.code)))
+	frame := h.mem.field(at, o.Frame)
+	return int64(o.Embedded) + int64(l.Fast) + 8*h.room(h.mem.field(frame, l.Code))
 }
 
-// ElementObjectExtra of Modules/_elementtree.c: attrib, length, allocated, children, and room for four.
-const (
-	elementExtra     = 40
-	extraAllocated   = 16
-	extraChildren    = 24
-	extraStatic      = 32
-	elementExtraSize = 64
-)
-
 func (h *Heap) elementSize(at addr.Run) int64 {
-	extra := h.mem.pointer(at + elementExtra)
+	extra := h.mem.field(at, h.l.Element.Extra)
 	if extra == 0 {
 		return 0
 	}
-	if h.mem.pointer(extra+extraChildren) == extra+extraStatic {
-		return elementExtraSize
+	if h.mem.field(extra, layout.ExtraChildren) == extra+layout.ExtraStatic {
+		return layout.ExtraSize
 	}
-	return plus(elementExtraSize, times(h.mem.word(extra+extraAllocated), 8))
+	return plus(layout.ExtraSize, times(h.mem.word(extra+layout.ExtraAllocated), 8))
 }

@@ -1,6 +1,9 @@
 package objects
 
-import "hdb/internal/addr"
+import (
+	"hdb/internal/addr"
+	"hdb/python/layout"
+)
 
 // An edge is where in an object a reference is.
 type edge struct {
@@ -36,15 +39,15 @@ func (h *Heap) traverse(at addr.Run, t *Type, visit visitor) error {
 	}
 	switch t.kind {
 	case leaf, varLeaf, textKind, intKind, bytearrayKind, arrayKind, decimalKind:
-		if t.flags&isHeapType == 0 || t.basic == t.from && t.dictAt == 0 && t.head == 0 {
+		if t.Flags&layout.IsHeapType == 0 || t.Basic == t.from && t.DictAt == 0 && t.head == 0 {
 			return nil
 		}
 	case listKind:
-		if err := h.elements(h.mem.pointer(at+listItems), h.mem.word(at+varSize), visit); err != nil {
+		if err := h.elements(h.mem.field(at, h.l.List.Items), h.count(at), visit); err != nil {
 			return err
 		}
 	case tupleKind:
-		if err := h.elements(at+tupleItems, h.mem.word(at+varSize), visit); err != nil {
+		if err := h.elements(at+addr.Run(h.l.Tuple.Items), h.count(at), visit); err != nil {
 			return err
 		}
 	case dictKind:
@@ -114,18 +117,15 @@ func (h *Heap) elements(from addr.Run, n uint64, visit visitor) error {
 
 // entries tells of the keys and values of a dict.
 func (h *Heap) entries(at addr.Run, visit visitor) error {
-	b := h.mem.view(at, dictSize)
+	b := h.mem.view(at, h.l.Dict.Size)
 	if b == nil {
 		return nil
 	}
-	k, ok := h.keysAt(pointerIn(b, dictKeys))
+	k, ok := h.keysAt(pointerIn(b, h.l.Dict.Keys))
 	if !ok {
 		return nil
 	}
-	values := pointerIn(b, dictValues)
-	if values != 0 {
-		values = h.valuesAt(values)
-	}
+	values := h.l.Values(pointerIn(b, h.l.Dict.Values))
 	return h.eachEntry(k, values, func(i uint64, key, value addr.Run) {
 		if key == 0 || value == 0 {
 			return
@@ -136,15 +136,11 @@ func (h *Heap) entries(at addr.Run, visit visitor) error {
 }
 
 // eachEntry calls yield with the entries of keys, whose values are elsewhere if values is not 0.
-func (h *Heap) eachEntry(k keys, values addr.Run, yield func(i uint64, key, value addr.Run)) error {
-	off := 0
-	if k.hashed {
-		off = 8
-	}
-	for i := uint64(0); i < k.entries; {
-		from := k.at + addr.Run(i*uint64(k.size))
-		some := min(k.entries-i, 1<<10)
-		if room := (blockSize - uint64(from)%blockSize) / uint64(k.size); room > 0 {
+func (h *Heap) eachEntry(k layout.Table, values addr.Run, yield func(i uint64, key, value addr.Run)) error {
+	for i := uint64(0); i < k.Entries; {
+		from := k.At + addr.Run(i*uint64(k.Entry))
+		some := min(k.Entries-i, 1<<10)
+		if room := (blockSize - uint64(from)%blockSize) / uint64(k.Entry); room > 0 {
 			some = min(some, room)
 		} else {
 			some = 1
@@ -152,7 +148,7 @@ func (h *Heap) eachEntry(k keys, values addr.Run, yield func(i uint64, key, valu
 		if err := h.looked(int(some)); err != nil {
 			return err
 		}
-		b := h.mem.view(from, int(some)*k.size)
+		b := h.mem.view(from, int(some)*k.Entry)
 		var v []byte
 		if values != 0 {
 			v = h.mem.view(values+addr.Run(8*i), int(8*some))
@@ -161,12 +157,9 @@ func (h *Heap) eachEntry(k keys, values addr.Run, yield func(i uint64, key, valu
 			return nil
 		}
 		for j := range int(some) {
-			e := b[j*k.size+off:]
-			key, value := pointerIn(e, 0), addr.Run(0)
+			key, value := k.Item(b, j)
 			if v != nil {
 				value = pointerIn(v, 8*j)
-			} else {
-				value = pointerIn(e, 8)
 			}
 			yield(i+uint64(j), key, value)
 		}
@@ -177,11 +170,11 @@ func (h *Heap) eachEntry(k keys, values addr.Run, yield func(i uint64, key, valu
 
 // members tells of those of a set.
 func (h *Heap) members(at addr.Run, visit visitor) error {
-	b := h.mem.view(at, setTable+8)
+	b := h.mem.view(at, h.l.Set.Table+8)
 	if b == nil {
 		return nil
 	}
-	n, from := wordIn(b, setMask)+1, pointerIn(b, setTable)
+	n, from := wordIn(b, h.l.Set.Mask)+1, pointerIn(b, h.l.Set.Table)
 	if n > maxItems {
 		return nil
 	}
@@ -211,45 +204,45 @@ func (h *Heap) members(at addr.Run, visit visitor) error {
 
 // dequeElements tells of those of a deque: blocks of a link to the left, values, and a link to the right.
 func (h *Heap) dequeElements(at addr.Run, visit visitor) error {
-	b := h.mem.view(at, dequeIndex+8)
+	b := h.mem.view(at, h.l.Deque.Index+8)
 	if b == nil {
 		return nil
 	}
-	n, block, index := wordIn(b, varSize), pointerIn(b, dequeLeft), wordIn(b, dequeIndex)
-	if index >= dequeBlock || n > maxItems {
+	n, block, index := wordIn(b, h.l.Object.Count), pointerIn(b, h.l.Deque.Left), wordIn(b, h.l.Deque.Index)
+	if index >= layout.DequeBlock || n > maxItems {
 		return nil
 	}
 	for i := uint64(0); i < n && i < maxDeque; {
-		some := min(n-i, dequeBlock-index)
+		some := min(n-i, layout.DequeBlock-index)
 		if err := h.looked(int(some)); err != nil {
 			return err
 		}
-		b := h.mem.view(block, dequeRight+8)
+		b := h.mem.view(block, layout.DequeRight+8)
 		if b == nil {
 			return nil
 		}
 		for j := range some {
 			visit(pointerIn(b, int(8*(1+index+j))), edge{element, uint32(i + j)})
 		}
-		i, block, index = i+some, pointerIn(b, dequeRight), 0
+		i, block, index = i+some, pointerIn(b, layout.DequeRight), 0
 	}
 	return nil
 }
 
 // fields tells of what in a struct looks like a reference: behind what the type that this one is made of has.
 func (h *Heap) fields(at addr.Run, t *Type, visit visitor) error {
-	from, to := max(t.from, headSize), t.basic
-	if t.kind == plain && t.item == 8 { // elements of 8 bytes may be references: those of a HAMT's node are
-		if n := h.mem.word(at + varSize); n < maxState {
+	from, to := max(t.from, int64(h.l.Object.Size)), t.Basic
+	if t.kind == plain && t.Item == 8 { // elements of 8 bytes may be references: those of a HAMT's node are
+		if n := h.count(at); n < maxState {
 			to += 8 * int64(n)
 		}
 	}
 	switch t.kind {
 	case weakKind:
-		visit(h.mem.pointer(at+weakCallback), edge{field, weakCallback})
-		from = max(from, int64(h.l.weakref))
+		visit(h.mem.field(at, h.l.Weakref.Callback), edge{field, uint32(h.l.Weakref.Callback)})
+		from = max(from, int64(h.l.Weakref.Size))
 	case tupleKind, varLeaf, intKind, textKind, leaf, typeKind:
-		if t.item > 0 {
+		if t.Item > 0 {
 			return nil // its elements follow, of which traverse tells
 		}
 	}
@@ -270,7 +263,7 @@ func (h *Heap) scan(at addr.Run, from, to int64, t *Type, visit visitor) error {
 		}
 		for i := int64(0); i < some; i += 8 {
 			p := pointerIn(b, int(i))
-			if p < pageSize || p%8 != 0 || off+i == t.weakAt || off+i == t.dictAt {
+			if p < pageSize || p%8 != 0 || off+i == t.weakAt || off+i == t.DictAt {
 				continue
 			}
 			visit(p, edge{field, uint32(off + i)})
@@ -280,45 +273,9 @@ func (h *Heap) scan(at addr.Run, from, to int64, t *Type, visit visitor) error {
 	return nil
 }
 
-// dictOf is the dict of an object's attributes, or where their values are without one.
-func (h *Heap) dictOf(at addr.Run, t *Type) (dict, values addr.Run) {
-	if h.l.minor < 11 || t.flags&managedDict == 0 {
-		off := t.dictAt
-		if off == 0 || off > t.basic || off < -t.basic {
-			return 0, 0
-		}
-		if off < 0 { // counted from the end of the object
-			n := int64(h.mem.word(at + varSize))
-			if n < 0 {
-				n = -n
-			}
-			if n > maxItems {
-				return 0, 0
-			}
-			off += (t.basic + n*t.item + 7) &^ 7
-		}
-		return h.mem.pointer(at + addr.Run(off)), 0
-	}
-	dict = h.mem.pointer(at - dictBefore)
-	switch {
-	case h.l.minor == 11:
-		values = h.mem.pointer(at - valuesBefore)
-	case h.l.minor == 12:
-		if dict&1 != 0 {
-			dict, values = 0, dict+1
-		}
-	case t.flags&inlineValues != 0:
-		const valid = 3 // behind capacity, size and embedded
-		if head := at + addr.Run(t.basic); h.mem.word(head)>>(8*valid)&0xff != 0 {
-			values = head
-		}
-	}
-	return dict, values
-}
-
 // attributes tells of an object's dict and of the attributes that it has without one.
 func (h *Heap) attributes(at addr.Run, t *Type, visit visitor) {
-	dict, values := h.dictOf(at, t)
+	dict, values, _ := h.l.Attributes(at, t.Class, h.mem.known)
 	if dict != 0 {
 		visit(dict, edge{ownDict, 0})
 	}
@@ -326,7 +283,7 @@ func (h *Heap) attributes(at addr.Run, t *Type, visit visitor) {
 		return
 	}
 	h.slots += t.nkeys
-	b := h.mem.view(h.valuesAt(values), 8*t.nkeys)
+	b := h.mem.view(h.l.Values(values), 8*t.nkeys)
 	for i := 0; i < len(b); i += 8 {
 		if to := pointerIn(b, i); to != 0 {
 			visit(to, edge{attribute, uint32(i / 8)})

@@ -1,75 +1,75 @@
 package objects
 
-import "hdb/internal/addr"
+import (
+	"hdb/internal/addr"
+	"hdb/python/layout"
+)
 
 // ofClass tells of the references of a class that are no variables of its own struct.
 func (h *Heap) ofClass(at addr.Run, visit visitor) {
-	b := h.mem.view(at, typeRead)
+	b := h.mem.view(at, h.l.Type.Read)
 	if b == nil {
 		return
 	}
-	for _, off := range []int{typeBase, typeDict, typeBases, typeMRO, typeCache, typeSubclasses} {
+	for _, off := range []int{h.l.Type.Base, h.l.Type.Dict, h.l.Type.Bases, h.l.Type.MRO, h.l.Type.Cache, h.l.Type.Subclasses} {
 		visit(pointerIn(b, off), edge{field, uint32(off)})
 	}
-	if wordIn(b, typeFlags)&isHeapType == 0 {
+	if wordIn(b, h.l.Type.Flags)&layout.IsHeapType == 0 {
 		return
 	}
-	ofHeap := []int{h.l.qualname - 16, h.l.qualname - 8, h.l.qualname} // ht_name, ht_slots, ht_qualname
-	if h.l.minor >= 9 {
-		ofHeap = append(ofHeap, h.l.cachedKeys+8) // ht_module
+	l := &h.l.HeapType
+	for _, off := range []int{l.Name, l.Slots, l.Qualname, l.Module} {
+		if off != 0 {
+			visit(h.mem.field(at, off), edge{field, uint32(off)})
+		}
 	}
-	for _, off := range ofHeap {
-		visit(h.mem.pointer(at+addr.Run(off)), edge{field, uint32(off)})
-	}
-	k, ok := h.keysAt(h.mem.pointer(at + addr.Run(h.l.cachedKeys)))
+	k, ok := h.keysAt(h.mem.field(at, l.CachedKeys))
 	if !ok {
 		return
 	}
-	n := min(k.entries, maxLocals)
+	n := min(k.Entries, maxLocals)
 	h.slots += int(n)
 	for i := range n {
-		visit(h.key(k, i), edge{sharedKey, uint32(i)})
+		visit(h.mem.pointer(k.KeyAt(i)), edge{sharedKey, uint32(i)})
 	}
 }
 
 // ofCode tells of those of a code object.
 func (h *Heap) ofCode(at addr.Run, visit visitor) error {
-	l := h.l.code
-	b := h.mem.view(at, l.size)
+	l := &h.l.Code
+	size := l.Fields()
+	b := h.mem.view(at, size)
 	if b == nil {
 		return nil
 	}
-	for off := headSize + 8; off+8 <= l.size; off += 8 {
-		if off != l.weak && off != l.extra && off != l.cached {
+	for off := h.l.Object.Size + 8; off+8 <= size; off += 8 {
+		if off != l.Weak && off != l.Extra && off != l.Cached {
 			visit(pointerIn(b, off), edge{field, uint32(off)})
 		}
 	}
 	switch {
-	case h.l.minor >= 12: // _PyCoCached: co_code, co_varnames, co_cellvars, co_freevars
-		if cached := pointerIn(b, l.cached); cached != 0 {
-			for i := range 4 {
-				visit(h.mem.pointer(cached+addr.Run(8*i)), edge{field, uint32(l.cached)})
+	case l.CachedParts != 0: // co_code, co_varnames, co_cellvars, co_freevars
+		if cached := pointerIn(b, l.Cached); cached != 0 {
+			for i := range l.CachedParts {
+				visit(h.mem.field(cached, 8*i), edge{field, uint32(l.Cached)})
 			}
 		}
-	case l.cached != 0:
-		visit(pointerIn(b, l.cached), edge{field, uint32(l.cached)})
+	case l.Cached != 0:
+		visit(pointerIn(b, l.Cached), edge{field, uint32(l.Cached)})
 	}
-	return h.looked(l.size / 8)
+	return h.looked(size / 8)
 }
 
 // ofFrame tells of those of a frame object.
 func (h *Heap) ofFrame(at addr.Run, visit visitor) error {
-	l := h.l.frame
-	if l.object == 0 {
+	l := &h.l.FrameObject
+	if l.Frame == 0 {
 		return h.ofOldFrame(at, visit)
 	}
-	visit(h.mem.pointer(at+16), edge{field, 16}) // f_back
-	for off := 32; off < l.embedded; off += 8 {
-		if off != 40 { // f_lineno
-			visit(h.mem.pointer(at+addr.Run(off)), edge{field, uint32(off)})
-		}
+	for _, off := range l.References {
+		visit(h.mem.field(at, off), edge{field, uint32(off)})
 	}
-	if frame := h.mem.pointer(at + addr.Run(l.object)); frame == at+addr.Run(l.embedded) {
+	if frame := h.mem.field(at, l.Frame); frame == at+addr.Run(l.Embedded) {
 		return h.variables(frame, false, visit)
 	}
 	return nil // it belongs to a thread or a generator
@@ -77,29 +77,28 @@ func (h *Heap) ofFrame(at addr.Run, visit visitor) error {
 
 // ofOldFrame is ofFrame up to 3.10.
 func (h *Heap) ofOldFrame(at addr.Run, visit visitor) error {
-	l := h.l.frame
-	b := h.mem.view(at, l.size)
+	l := &h.l.Frame
+	b := h.mem.view(at, l.Size)
 	if b == nil {
 		return nil
 	}
-	for _, off := range l.fields {
+	for _, off := range l.References {
 		visit(pointerIn(b, off), edge{field, uint32(off)})
 	}
-	stack, fast := pointerIn(b, l.valueStack), at+addr.Run(l.fast)
+	stack, fast := pointerIn(b, l.ValueStack), at+addr.Run(l.Fast)
 	if stack < fast || stack > fast+8*maxLocals {
 		return nil
 	}
 	h.slotsFrom(fast, int(stack-fast)/8, variable, visit)
-	depth := int64(intIn(b, l.stackTop))
-	if h.l.minor < 10 {
-		depth = -1
-		if top := pointerIn(b, l.stackTop); top >= stack {
-			depth = int64(top-stack) / 8
-		}
+	depth := int64(-1)
+	if l.StackDepth != 0 {
+		depth = int64(intIn(b, l.StackDepth))
+	} else if top := pointerIn(b, l.StackTop); top >= stack {
+		depth = int64(top-stack) / 8
 	}
 	most := int64(0)
-	if code := h.mem.view(pointerIn(b, l.code), h.l.code.size); code != nil {
-		most = int64(max(intIn(code, h.l.code.stack), 0))
+	if code := h.mem.view(pointerIn(b, l.Code), h.l.Code.Fields()); code != nil {
+		most = int64(max(intIn(code, h.l.Code.Stack), 0))
 	}
 	kind := temporary
 	if depth < 0 || depth > most { // it runs
@@ -112,24 +111,24 @@ func (h *Heap) ofOldFrame(at addr.Run, visit visitor) error {
 // variables tells of the references of a frame from 3.11 on. all has it tell of what a frame that runs may have
 // on its stack, too.
 func (h *Heap) variables(frame addr.Run, all bool, visit visitor) error {
-	l := h.l.frame
-	b := h.mem.view(frame, l.fast)
+	l := &h.l.Frame
+	b := h.mem.view(frame, l.Fast)
 	if b == nil {
 		return nil
 	}
-	for _, off := range l.fields {
+	for _, off := range l.References {
 		visit(pointerIn(b, off), edge{field, uint32(off)})
 	}
-	code := h.mem.view(pointerIn(b, l.code), h.l.code.size)
-	if t := h.typeOf(pointerIn(b, l.code)); code == nil || t == nil || t.kind != codeKind {
+	code := h.mem.view(pointerIn(b, l.Code), h.l.Code.Fields())
+	if t := h.typeOf(pointerIn(b, l.Code)); code == nil || t == nil || t.kind != codeKind {
 		return nil
 	}
-	locals, most := intIn(code, h.l.code.locals), intIn(code, h.l.code.stack)
+	locals, most := intIn(code, h.l.Code.Locals), intIn(code, h.l.Code.Stack)
 	if locals < 0 || most < 0 || locals > maxLocals || most > maxLocals {
 		return nil
 	}
-	h.slotsFrom(frame+addr.Run(l.fast), locals, variable, visit)
-	top := intIn(b, l.stackTop)
+	h.slotsFrom(frame+addr.Run(l.Fast), locals, variable, visit)
+	top := intIn(b, l.StackTop)
 	kind, depth := temporary, top-locals
 	if top <= 0 || depth < 0 || depth > most { // it runs, or is being set up
 		if !all {
@@ -137,7 +136,7 @@ func (h *Heap) variables(frame addr.Run, all bool, visit visitor) error {
 		}
 		kind, depth = leftOver, most
 	}
-	h.slotsFrom(frame+addr.Run(l.fast+8*locals), depth, kind, visit)
+	h.slotsFrom(frame+addr.Run(l.Fast+8*locals), depth, kind, visit)
 	return h.looked(locals + depth)
 }
 
@@ -152,27 +151,27 @@ func (h *Heap) slotsFrom(from addr.Run, n int, kind edgeKind, visit visitor) {
 
 // ofGenerator tells of those of a generator, coroutine or asynchronous generator.
 func (h *Heap) ofGenerator(at addr.Run, t *Type, visit visitor) error {
-	l := h.l.frame
-	if l.inGenerator == 0 {
-		return h.scan(at, headSize, t.basic, t, visit)
+	l := &h.l.Generator
+	if !l.Embedded {
+		return h.scan(at, int64(h.l.Object.Size), t.Basic, t, visit)
 	}
-	if err := h.scan(at, headSize, int64(l.generatorState)&^7, t, visit); err != nil {
+	if err := h.scan(at, int64(h.l.Object.Size), int64(l.State)&^7, t, visit); err != nil {
 		return err
 	}
-	b := h.mem.view(at, l.generatorState+1)
-	if b == nil || int8(b[l.generatorState]) >= frameCleared {
+	b := h.mem.view(at, l.State+1)
+	if b == nil || int(int8(b[l.State])) >= l.Finished {
 		return nil
 	}
-	return h.variables(at+addr.Run(l.inGenerator), true, visit)
+	return h.variables(at+addr.Run(l.Frame), true, visit)
 }
 
 // ofModule tells of what the state of a module points to, which C code has beside it.
 func (h *Heap) ofModule(at addr.Run, visit visitor) {
-	def, state := h.mem.pointer(at+moduleDef), h.mem.pointer(at+moduleState)
+	def, state := h.mem.field(at, h.l.Module.Def), h.mem.field(at, h.l.Module.State)
 	if def == 0 || state == 0 {
 		return
 	}
-	size := min(h.mem.word(def+defSize), maxState)
+	size := min(h.mem.word(def+addr.Run(h.l.Module.StateSize)), maxState)
 	h.slots += int(size / 8)
 	for off := addr.Run(0); uint64(off)+8 <= size; off += 8 {
 		if to := h.mem.pointer(state + off); to != 0 && to%8 == 0 {
@@ -183,12 +182,12 @@ func (h *Heap) ofModule(at addr.Run, visit visitor) {
 
 // children tells of those of an Element, and of its attributes.
 func (h *Heap) children(at addr.Run, visit visitor) error {
-	extra := h.mem.pointer(at + elementExtra)
+	extra := h.mem.field(at, h.l.Element.Extra)
 	if extra == 0 {
 		return nil
 	}
-	visit(h.mem.pointer(extra), edge{field, elementExtra})
-	return h.elements(h.mem.pointer(extra+extraChildren), h.mem.word(extra+8), func(to addr.Run, e edge) {
+	visit(h.mem.pointer(extra), edge{field, uint32(h.l.Element.Extra)})
+	return h.elements(h.mem.field(extra, layout.ExtraChildren), h.mem.word(extra+layout.ExtraLength), func(to addr.Run, e edge) {
 		visit(to, edge{child, e.index})
 	})
 }

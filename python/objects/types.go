@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"hdb/internal/addr"
+	"hdb/python/layout"
 )
 
 // A Type is a class of objects.
@@ -14,16 +15,15 @@ type Type struct {
 	// those of their structs.
 	Unknown bool
 
-	kind        kind
-	flags       uint64
-	basic, item int64
-	dictAt      int64    // where an object has its dict, negative from its end; 0 without
-	weakAt      int64    // where it has the list of its weak references, which are not references of it
-	from        int64    // in its struct, behind what the type that it is made of has
-	head        int64    // bytes before an object
-	keys        addr.Run // of the attributes that its objects share
-	nkeys       int
-	isGC        addr.Run // the function that tells which of its objects the collector knows
+	layout.Class
+
+	kind   kind
+	weakAt int64    // where it has the list of its weak references, which are not references of it
+	from   int64    // in its struct, behind what the type that it is made of has
+	head   int64    // bytes before an object
+	keys   addr.Run // of the attributes that its objects share
+	nkeys  int
+	isGC   addr.Run // the function that tells which of its objects the collector knows
 }
 
 // A kind is what an object's struct is like: that of the nearest known type that its type is made of.
@@ -88,108 +88,92 @@ func (h *Heap) readType(at addr.Run, depth int) *Type {
 	if at%8 != 0 || at < pageSize || depth > 4 {
 		return nil
 	}
-	b := h.mem.view(at, typeRead)
+	b := h.mem.view(at, h.l.Type.Read)
 	if b == nil {
 		return nil
 	}
-	t := &Type{At: at, flags: wordIn(b, typeFlags), basic: int64(wordIn(b, typeBasic)), item: int64(wordIn(b, typeItem)),
-		dictAt: int64(wordIn(b, typeDictAt)), weakAt: int64(wordIn(b, typeWeakAt)), isGC: pointerIn(b, typeIsGC)}
-	if t.flags&isReady == 0 || t.basic < headSize || t.basic > maxBasic || t.item < 0 || t.item > 1<<12 {
+	t := &Type{At: at, Class: h.l.Type.Class(b), weakAt: int64(wordIn(b, h.l.Type.WeakAt)), isGC: pointerIn(b, h.l.Type.IsGC)}
+	if t.Flags&layout.IsReady == 0 || t.Basic < int64(h.l.Object.Size) || t.Basic > maxBasic || t.Item < 0 || t.Item > 1<<12 {
 		return nil
 	}
-	if meta := pointerIn(b, objectType); meta != h.meta {
-		if m := h.typeBelow(meta, depth+1); m == nil || m.flags&isType == 0 {
+	if meta := pointerIn(b, h.l.Object.Type); meta != h.meta {
+		if m := h.typeBelow(meta, depth+1); m == nil || m.Flags&layout.IsType == 0 {
 			return nil
 		}
 	}
-	if t.flags&isHeapType != 0 {
-		t.keys = h.mem.pointer(at + addr.Run(h.l.cachedKeys))
+	if t.Flags&layout.IsHeapType != 0 {
+		t.keys = h.mem.field(at, h.l.HeapType.CachedKeys)
 		if keys, ok := h.keysAt(t.keys); ok {
-			t.nkeys = int(min(keys.entries, maxLocals))
+			t.nkeys = int(min(keys.Entries, maxLocals))
 		} else {
 			t.keys = 0
 		}
 	}
-	t.head = t.before(h.l.minor)
+	t.head = h.l.Before(t.Flags)
 	h.classify(t)
 	t.Name = h.typeName(b, t)
 	return t
-}
-
-// before is how many bytes are before each object of a type: what the collector needs and, from
-// 3.11 on, pointers to its attributes and weak references.
-func (t *Type) before(minor int) (n int64) {
-	if t.flags&hasGC != 0 {
-		n = headSize
-	}
-	switch {
-	case minor == 11 && t.flags&managedDict != 0, minor >= 12 && t.flags&(managedDict|managedWeak) != 0:
-		n += 16
-	}
-	return n
 }
 
 // classify finds the kind of a type, and whether it has a __sizeof__ of its own.
 func (h *Heap) classify(t *Type) {
 	at := t.At
 	for range maxHeight {
-		b := h.mem.view(at, typeRead)
+		b := h.mem.view(at, h.l.Type.Read)
 		if b == nil {
 			return
 		}
-		name := h.mem.text(pointerIn(b, typeName), maxName)
-		if k, ok := kinds[name]; ok && (strings.Contains(name, ".") || wordIn(b, typeFlags)&isHeapType == 0) {
-			t.kind, t.from = k, headSize
+		name := h.mem.text(pointerIn(b, h.l.Type.Name), maxName)
+		if k, ok := kinds[name]; ok && (strings.Contains(name, ".") || wordIn(b, h.l.Type.Flags)&layout.IsHeapType == 0) {
+			t.kind, t.from = k, int64(h.l.Object.Size)
 			if name != "object" {
-				t.from = int64(min(wordIn(b, typeBasic), maxBasic)) // of a base, which has not been checked
+				t.from = int64(min(wordIn(b, h.l.Type.Basic), maxBasic)) // of a base, which has not been checked
 			}
 			return
 		}
 		if !t.Unknown {
 			t.Unknown = h.hasSizeof(b)
 		}
-		if at = pointerIn(b, typeBase); at == 0 {
+		if at = pointerIn(b, h.l.Type.Base); at == 0 {
 			break
 		}
 	}
-	t.from = headSize
+	t.from = int64(h.l.Object.Size)
 }
 
-const (
-	methodSize = 32 // bytes of a PyMethodDef
-	maxMethods = 1 << 10
-)
+// maxMethods bounds the methods of a type.
+const maxMethods = 1 << 10
 
 // hasSizeof tells whether a type, whose struct is b, declares __sizeof__ itself.
 func (h *Heap) hasSizeof(b []byte) bool {
-	def := pointerIn(b, typeMethods)
+	def := pointerIn(b, h.l.Type.Methods)
 	for range maxMethods {
 		h.slots++
-		m := h.mem.view(def, methodSize)
-		if def == 0 || m == nil || pointerIn(m, 0) == 0 {
+		m := h.mem.view(def, layout.MethodSize)
+		if def == 0 || m == nil || pointerIn(m, layout.MethodName) == 0 {
 			break
 		}
-		if h.mem.text(pointerIn(m, 0), 16) == "__sizeof__" {
+		if h.mem.text(pointerIn(m, layout.MethodName), 16) == "__sizeof__" {
 			return true
 		}
-		def += methodSize
+		def += layout.MethodSize
 	}
-	if wordIn(b, typeFlags)&isHeapType == 0 {
+	if wordIn(b, h.l.Type.Flags)&layout.IsHeapType == 0 {
 		return false
 	}
-	return h.lookup(pointerIn(b, typeDict), "__sizeof__") != 0
+	return h.lookup(pointerIn(b, h.l.Type.Dict), "__sizeof__") != 0
 }
 
 // typeName is the name of a type, whose struct is b.
 func (h *Heap) typeName(b []byte, t *Type) string {
-	name := h.mem.text(pointerIn(b, typeName), maxName)
-	if t.flags&isHeapType == 0 {
+	name := h.mem.text(pointerIn(b, h.l.Type.Name), maxName)
+	if t.Flags&layout.IsHeapType == 0 {
 		return name
 	}
-	if s, err := h.in.Text(h.mem.pointer(t.At + addr.Run(h.l.qualname))); err == nil {
+	if s, err := h.in.Text(h.mem.field(t.At, h.l.HeapType.Qualname)); err == nil {
 		name = s
 	}
-	if at := h.lookup(pointerIn(b, typeDict), "__module__"); at != 0 {
+	if at := h.lookup(pointerIn(b, h.l.Type.Dict), "__module__"); at != 0 {
 		if s, err := h.in.Text(at); err == nil && s != "builtins" {
 			return s + "." + name
 		}
@@ -199,8 +183,8 @@ func (h *Heap) typeName(b []byte, t *Type) string {
 
 // hasHead tells whether the collector's head is before an object; a class of C code has none.
 func (h *Heap) hasHead(at addr.Run, t *Type) bool {
-	if t.flags&hasGC == 0 {
+	if t.Flags&layout.HasGC == 0 {
 		return false
 	}
-	return t.kind != typeKind || h.mem.word(at+typeFlags)&isHeapType != 0
+	return t.kind != typeKind || h.mem.word(at+addr.Run(h.l.Type.Flags))&layout.IsHeapType != 0
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"hdb/internal/addr"
+	"hdb/python/layout"
 )
 
 // A found is an object that was found, with its type.
@@ -140,7 +141,7 @@ func (w *walk) found(at addr.Run, t *Type) {
 func (t *Type) holdsNothing() bool {
 	switch t.kind {
 	case leaf, varLeaf, textKind, intKind, bytearrayKind, arrayKind, decimalKind:
-		return t.flags&isHeapType == 0 || t.basic == t.from && t.dictAt == 0 && t.head == 0
+		return t.Flags&layout.IsHeapType == 0 || t.Basic == t.from && t.DictAt == 0 && t.head == 0
 	}
 	return false
 }

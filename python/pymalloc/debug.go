@@ -8,6 +8,7 @@ import (
 
 	"hdb/internal/addr"
 	"hdb/python"
+	"hdb/python/layout"
 )
 
 // What PYTHONMALLOC=debug has around a block (_PyMem_DebugRawAlloc of Objects/obmalloc.c):
@@ -145,8 +146,8 @@ const erased = 64
 // larger one counts if most of it is 0xDD: else it was moved by realloc.
 func (d *DebugBlock) freed(b []byte) {
 	const first = 8
-	end := len(b) - (alignment - 1)
-	from, to := debugHeader+erased, len(b)-alignment-debugTail-erased
+	end := len(b) - (layout.Alignment - 1)
+	from, to := debugHeader+erased, len(b)-layout.Alignment-debugTail-erased
 	if from < to {
 		kept := 0
 		for _, x := range b[from:to] {
@@ -156,7 +157,7 @@ func (d *DebugBlock) freed(b []byte) {
 		}
 		if 2*kept < to-from {
 			d.damaged(WrittenFreed, first-debugHeader, b[first:from], DeadByte)
-			d.damaged(WrittenFreed, to+alignment-debugHeader, b[to+alignment:end], DeadByte)
+			d.damaged(WrittenFreed, to+layout.Alignment-debugHeader, b[to+layout.Alignment:end], DeadByte)
 			return
 		}
 	}
@@ -184,12 +185,14 @@ func (h *Heap) Debug() DebugBlocks {
 			if !u {
 				continue
 			}
-			b := p.bytes[poolHeader+i*p.Size:]
+			b := p.bytes[layout.PoolHeader+i*p.Size:]
 			n := binary.BigEndian.Uint64(b)
 			if n > Threshold || b[9] != Forbidden {
 				continue
 			}
-			fits := func(extra int) bool { return (int(n)+extra+alignment-1)/alignment*alignment == p.Size }
+			fits := func(extra int) bool {
+				return (int(n)+extra+layout.Alignment-1)/layout.Alignment*layout.Alignment == p.Size
+			}
 			if fits(debugHeader + debugTail) {
 				without++
 			}
@@ -212,10 +215,10 @@ func (d DebugBlocks) extra() int {
 // decode reads the i-th block of a pool. last tells that it is the one that was cut last and
 // is the last in the list of free ones: it may never have been in use.
 func (d DebugBlocks) decode(p *Pool, i int, used, last bool) DebugBlock {
-	b := p.bytes[poolHeader+i*p.Size:][:p.Size]
+	b := p.bytes[layout.PoolHeader+i*p.Size:][:p.Size]
 	x := DebugBlock{At: p.block(i) + debugHeader, Freed: !used, HasSerial: d.Serial}
 	if !used {
-		if !last && p.Size > alignment {
+		if !last && p.Size > layout.Alignment {
 			x.freed(b)
 		}
 		return x
@@ -262,7 +265,7 @@ func (d DebugBlocks) At(w Place) (DebugBlock, error) {
 	if w.Pool == nil || w.Block == 0 || !w.Cut {
 		return DebugBlock{}, errors.New("no block was ever there")
 	}
-	i := int(w.Block-w.Pool.At-poolHeader) / w.Pool.Size
+	i := int(w.Block-w.Pool.At-layout.PoolHeader) / w.Pool.Size
 	return d.decode(w.Pool, i, w.InUse, i == w.Pool.Cut-1), nil
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"hdb/internal/addr"
 	"hdb/python"
+	"hdb/python/layout"
 )
 
 // A Domain is one of the three that CPython asks for memory: raw, mem and obj.
@@ -36,12 +37,6 @@ func (d Domain) Innermost() Layer { return d.Layers[len(d.Layers)-1] }
 // maxLayers bounds hooks of hooks.
 const maxLayers = 16
 
-// Of PyMemAllocatorEx, and of debug_alloc_api_t, which the context of the debug hooks points to.
-const (
-	tableSize  = 40
-	debugTable = 8 // behind api_id
-)
-
 // Domains reads what the tables of an interpreter lead to. executable tells what is code.
 // The context of the debug hooks is a letter and the table of what they call, that of
 // tracemalloc's the table itself; other hooks are taken for the innermost layer.
@@ -62,9 +57,9 @@ func Domains(mem python.Memory, tables python.Allocators, executable func(addr.R
 			}
 			if context != 0 {
 				if b, err := read(mem, context, 8); err == nil && (b[0] == 'r' || b[0] == 'm' || b[0] == 'o') {
-					if _, _, err := layer(mem, context+debugTable, executable); err == nil {
+					if _, _, err := layer(mem, context+layout.DebugAllocator, executable); err == nil {
 						l.API = b[0]
-						context += debugTable
+						context += layout.DebugAllocator
 					}
 				}
 			}
@@ -80,15 +75,16 @@ func Domains(mem python.Memory, tables python.Allocators, executable func(addr.R
 }
 
 func layer(mem python.Memory, at addr.Run, executable func(addr.Run) bool) (l Layer, context addr.Run, err error) {
-	b, err := read(mem, at, tableSize)
+	b, err := read(mem, at, layout.AllocatorSize)
 	if err != nil {
 		return l, 0, err
 	}
-	l = Layer{Malloc: pointerIn(b, 8), Calloc: pointerIn(b, 16), Realloc: pointerIn(b, 24), Free: pointerIn(b, 32)}
+	l = Layer{Malloc: pointerIn(b, layout.AllocatorMalloc), Calloc: pointerIn(b, layout.AllocatorCalloc),
+		Realloc: pointerIn(b, layout.AllocatorRealloc), Free: pointerIn(b, layout.AllocatorFree)}
 	for _, f := range []addr.Run{l.Malloc, l.Calloc, l.Realloc, l.Free} {
 		if !executable(f) {
 			return l, 0, fmt.Errorf("%v: %v is not a function", at, f)
 		}
 	}
-	return l, pointerIn(b, 0), nil
+	return l, pointerIn(b, layout.AllocatorContext), nil
 }

@@ -10,15 +10,13 @@ import (
 
 	"hdb/internal/addr"
 	"hdb/python"
+	"hdb/python/layout"
 )
 
 // Sizes in bytes that are the same in all versions.
 const (
-	alignment  = 16
-	Classes    = 32 // size classes: of blocks of 16 to 512 bytes
-	Threshold  = Classes * alignment
-	poolHeader = 48      // struct pool_header
-	arenaEntry = 48      // struct arena_object
+	Classes    = layout.Classes
+	Threshold  = Classes * layout.Alignment
 	maxArenas  = 1 << 18 // 64 GiB of blocks in 3.8, 256 GiB in 3.10
 	firstArray = 16      // entries of the first array of arenas: it is doubled from there
 )
@@ -57,7 +55,7 @@ var ErrNotStarted = errors.New("no arenas: the interpreter has not been started,
 // Open finds the heaps of an interpreter.
 func Open(rt python.Runtime, mem python.Memory, symbols python.Symbols) ([]*Heap, error) {
 	l := locator{mem: mem, rt: rt}
-	if rt.Minor < 12 {
+	if rt.Layout.Pymalloc.State.Arenas == 0 { // up to 3.11
 		at, err := l.static(symbols)
 		if err != nil {
 			return nil, err
@@ -98,8 +96,8 @@ func Open(rt python.Runtime, mem python.Memory, symbols python.Symbols) ([]*Heap
 
 // newHeap reads the variables of an allocator.
 func newHeap(rt python.Runtime, mem python.Memory, at variables) (*Heap, error) {
-	h := &Heap{mem: mem}
-	h.ArenaSize, h.PoolSize = sizes(rt.Minor)
+	l := &rt.Layout.Pymalloc
+	h := &Heap{mem: mem, ArenaSize: l.Arena, PoolSize: l.Pool}
 	entries, err := h.array(at.arenas, at.maxArenas)
 	if err != nil {
 		return nil, err
@@ -111,7 +109,7 @@ func newHeap(rt python.Runtime, mem python.Memory, at variables) (*Heap, error) 
 	if err != nil {
 		return nil, err
 	}
-	if rt.Minor >= 10 {
+	if l.InnerNode != 0 {
 		mid, err := word(mem, at.mid)
 		if err != nil {
 			return nil, err
@@ -121,27 +119,9 @@ func newHeap(rt python.Runtime, mem python.Memory, at variables) (*Heap, error) 
 			return nil, err
 		}
 		h.MidNodes, h.BottomNodes = int(int32(mid)), int(int32(bottom))
-		inner, outer := treeNodes(rt.Minor)
-		h.TreeBytes = inner + inner*uint64(uint32(mid)) + outer*uint64(uint32(bottom))
+		h.TreeBytes = l.InnerNode + l.InnerNode*uint64(uint32(mid)) + l.OuterNode*uint64(uint32(bottom))
 	}
 	return h, nil
-}
-
-// sizes are those of arenas and pools in bytes.
-func sizes(minor int) (arena, pool int) {
-	if minor < 10 {
-		return 256 << 10, 4 << 10
-	}
-	return 1 << 20, 16 << 10
-}
-
-// treeNodes are the bytes of an inner node, as the root is one, and of an outer one: 3.10 looks
-// up addresses of 48 bits, later versions of 64.
-func treeNodes(minor int) (inner, outer uint64) {
-	if minor == 10 {
-		return 8 << 10, 8 << 8
-	}
-	return 8 << 15, 8 << 14
 }
 
 // array reads the arenas of the array that a variable points to. Entries whose address is 0
@@ -164,12 +144,13 @@ func (h *Heap) array(arenas, count addr.Run) ([]Arena, error) {
 	var all []Arena
 	const piece = 1024
 	for from := 0; from < int(n); from += piece {
-		b, err := read(h.mem, addr.Run(first)+addr.Run(from*arenaEntry), min(piece, int(n)-from)*arenaEntry)
+		b, err := read(h.mem, addr.Run(first)+addr.Run(from*layout.ArenaSize), min(piece, int(n)-from)*layout.ArenaSize)
 		if err != nil {
 			return nil, fmt.Errorf("array of arenas: %w", err)
 		}
-		for i := from; len(b) > 0; i, b = i+1, b[arenaEntry:] {
-			a := Arena{At: pointerIn(b, 0), Index: i, next: pointerIn(b, 8), FreePools: int(uint32In(b, 16)), Pools: int(uint32In(b, 20))}
+		for i := from; len(b) > 0; i, b = i+1, b[layout.ArenaSize:] {
+			a := Arena{At: pointerIn(b, layout.ArenaAddress), Index: i, next: pointerIn(b, layout.ArenaNextPool),
+				FreePools: int(uint32In(b, layout.ArenaFreePools)), Pools: int(uint32In(b, layout.ArenaPools))}
 			if a.At == 0 {
 				continue
 			}
@@ -195,7 +176,7 @@ func (h *Heap) array(arenas, count addr.Run) ([]Arena, error) {
 func (h *Heap) holds(a Arena) bool {
 	first := h.firstPool(a)
 	end := first + addr.Run(a.Pools*h.PoolSize)
-	return a.At+addr.Run(h.ArenaSize) > a.At && a.At%alignment == 0 &&
+	return a.At+addr.Run(h.ArenaSize) > a.At && a.At%layout.Alignment == 0 &&
 		a.Pools > 0 && a.Pools <= h.ArenaSize/h.PoolSize && a.FreePools <= a.Pools &&
 		a.next >= first && a.next <= end && end <= a.At+addr.Run(h.ArenaSize) && (a.next-first)%addr.Run(h.PoolSize) == 0
 }

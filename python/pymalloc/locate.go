@@ -6,6 +6,7 @@ import (
 
 	"hdb/internal/addr"
 	"hdb/python"
+	"hdb/python/layout"
 
 	"golang.org/x/arch/x86/x86asm"
 )
@@ -17,17 +18,6 @@ type variables struct {
 	allocated, highwater addr.Run // size_t
 	mid, bottom          addr.Run // int, from 3.10 on
 }
-
-// Of struct _obmalloc_state, from 3.12 on.
-const (
-	usedPools      = Classes * 2 * 8 // usedpools, then struct _obmalloc_mgmt
-	stateArenas    = usedPools
-	stateMaxArenas = usedPools + 8
-	stateAllocated = usedPools + 560
-	stateHighwater = usedPools + 568
-	stateMid       = usedPools + 584 + 262144 // behind the root of the tree
-	stateBottom    = stateMid + 4
-)
 
 // maxState is how far into an interpreter's state the allocator's is looked for.
 const maxState = 32 << 10
@@ -46,15 +36,16 @@ func (l locator) state(interpreter addr.Run) (variables, error) {
 		return variables{}, err
 	}
 	found := func(at addr.Run) variables {
-		return variables{pools: at, arenas: at + stateArenas, maxArenas: at + stateMaxArenas,
-			allocated: at + stateAllocated, highwater: at + stateHighwater, mid: at + stateMid, bottom: at + stateBottom}
+		s := &l.rt.Layout.Pymalloc.State
+		return variables{pools: at, arenas: at + addr.Run(s.Arenas), maxArenas: at + addr.Run(s.MaxArenas),
+			allocated: at + addr.Run(s.Allocated), highwater: at + addr.Run(s.Highwater), mid: at + addr.Run(s.Mid), bottom: at + addr.Run(s.Bottom)}
 	}
-	for at := 0; at+usedPools <= len(b); at += 8 {
+	for at := 0; at+layout.UsedPools <= len(b); at += 8 {
 		if l.isUsedPools(b[at:], interpreter+addr.Run(at)) {
 			return found(interpreter + addr.Run(at)), nil
 		}
 	}
-	var there [usedPools]byte
+	var there [layout.UsedPools]byte
 	for at := 0; at < len(b); at += 8 {
 		to := pointerIn(b, at)
 		if to == 0 || to%8 != 0 || to >= 1<<47 {
@@ -72,16 +63,16 @@ func (l locator) state(interpreter addr.Run) (variables, error) {
 // prevpool are the two words. A ring without pools leads to itself.
 func (l locator) isUsedPools(b []byte, at addr.Run) bool {
 	for i := range Classes {
-		head := at + addr.Run(16*i) - 16
+		head := at + addr.Run(16*i) - layout.PoolNext
 		next, prev := pointerIn(b, 16*i), pointerIn(b, 16*i+8)
 		if (next == head) != (prev == head) || next == 0 || prev == 0 {
 			return false
 		}
 	}
 	for i := range Classes {
-		head := at + addr.Run(16*i) - 16
+		head := at + addr.Run(16*i) - layout.PoolNext
 		if next := pointerIn(b, 16*i); next != head {
-			if back, err := word(l.mem, next+24); err != nil || addr.Run(back) != head {
+			if back, err := word(l.mem, next+layout.PoolPrevious); err != nil || addr.Run(back) != head {
 				return false
 			}
 		}
@@ -101,8 +92,7 @@ func (l locator) static(symbols python.Symbols) (v variables, err error) {
 		return v, fmt.Errorf("CPython %s: it does not export %s", l.rt.Version, statsFunction)
 	}
 	loads := l.loads(function)
-	h := Heap{mem: l.mem}
-	h.ArenaSize, h.PoolSize = sizes(l.rt.Minor)
+	h := Heap{mem: l.mem, ArenaSize: l.rt.Layout.Pymalloc.Arena, PoolSize: l.rt.Layout.Pymalloc.Pool}
 	started, left := false, maxTries
 	for _, n := range loads {
 		count, err := word(l.mem, n.at)
@@ -149,7 +139,7 @@ func (l locator) counters(v variables, loads []load) (variables, error) {
 	if !ok {
 		return v, fmt.Errorf("CPython %s: the counters of arenas were not found in what %s reads", l.rt.Version, statsFunction)
 	}
-	if l.rt.Minor < 10 {
+	if l.rt.Layout.Pymalloc.InnerNode == 0 {
 		return v, nil
 	}
 	v.mid, v.bottom, ok = l.lastTwo(nodes, func(mid, bottom uint64) bool {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"hdb/internal/addr"
+	"hdb/python/layout"
 )
 
 // A Pool is a piece of an arena with blocks of one size.
@@ -24,20 +25,20 @@ func (p *Pool) Free() bool { return p.Used == 0 }
 
 // parsePool reads the header of a pool.
 func (h *Heap) parsePool(at addr.Run, b []byte) (Pool, error) {
-	p := Pool{At: at, Class: int(uint32In(b, 36)), Used: int(uint32In(b, 0)), free: pointerIn(b, 8), bytes: b}
+	p := Pool{At: at, Class: int(uint32In(b, layout.PoolClass)), Used: int(uint32In(b, layout.PoolUsed)), free: pointerIn(b, layout.PoolFree), bytes: b}
 	if p.Used == 0 {
 		return p, nil
 	}
-	next := int(uint32In(b, 40)) // nextoffset: where the next block would be cut
+	next := int(uint32In(b, layout.PoolCut))
 	if p.Class < 0 || p.Class >= Classes {
 		class := p.Class
 		p.Class = -1
 		return p, fmt.Errorf("pool at %v: size class %d of %d", at, class, Classes)
 	}
-	p.Size = alignment * (p.Class + 1)
-	p.Blocks = (h.PoolSize - poolHeader) / p.Size
-	p.Cut = min((next-poolHeader)/p.Size, p.Blocks)
-	if p.Used > p.Blocks || next < poolHeader || (next-poolHeader)%p.Size != 0 {
+	p.Size = layout.Alignment * (p.Class + 1)
+	p.Blocks = (h.PoolSize - layout.PoolHeader) / p.Size
+	p.Cut = min((next-layout.PoolHeader)/p.Size, p.Blocks)
+	if p.Used > p.Blocks || next < layout.PoolHeader || (next-layout.PoolHeader)%p.Size != 0 {
 		return p, fmt.Errorf("pool at %v: %d of %d blocks in use, the next one at %d: this does not hold together", at, p.Used, p.Blocks, next)
 	}
 	return p, nil
@@ -53,8 +54,8 @@ func (p *Pool) inUse() ([]bool, error) {
 	}
 	left := p.Cut
 	for at := p.free; at != 0; {
-		i := int(at-p.At-poolHeader) / p.Size
-		if at < p.At+poolHeader || int(at-p.At-poolHeader)%p.Size != 0 || i >= p.Cut {
+		i := int(at-p.At-layout.PoolHeader) / p.Size
+		if at < p.At+layout.PoolHeader || int(at-p.At-layout.PoolHeader)%p.Size != 0 || i >= p.Cut {
 			return used, fmt.Errorf("pool at %v: its list of free blocks leads to %v, which is no block of it", p.At, at)
 		}
 		if !used[i] {
@@ -71,7 +72,7 @@ func (p *Pool) inUse() ([]bool, error) {
 }
 
 // Block is where the i-th block of a pool is.
-func (p *Pool) block(i int) addr.Run { return p.At + poolHeader + addr.Run(i*p.Size) }
+func (p *Pool) block(i int) addr.Run { return p.At + layout.PoolHeader + addr.Run(i*p.Size) }
 
 // Pools calls yield for the pools of an arena that were ever in use, by address. What the
 // pool has is valid during the call. err is what is wrong with the pool, which may be that
@@ -149,10 +150,10 @@ func (h *Heap) Find(at addr.Run) (Place, bool) {
 	}
 	p, err := h.parsePool(base, b)
 	w.Pool, w.Err = &p, err
-	if w.InHeader = at-base < poolHeader; w.InHeader || err != nil || p.Free() {
+	if w.InHeader = at-base < layout.PoolHeader; w.InHeader || err != nil || p.Free() {
 		return w, true
 	}
-	i := int(at-base-poolHeader) / p.Size
+	i := int(at-base-layout.PoolHeader) / p.Size
 	if i >= p.Blocks {
 		return w, true
 	}

@@ -9,6 +9,7 @@ import (
 
 	"hdb/internal/addr"
 	"hdb/python"
+	"hdb/python/layout"
 )
 
 // pages is memory by the addresses of its pieces.
@@ -47,7 +48,7 @@ const (
 
 // newFakeHeap makes arenas with pools of random blocks.
 func newFakeHeap(minor, arenas int, rng *rand.Rand) *fakeHeap {
-	arenaSize, poolSize := sizes(minor)
+	arenaSize, poolSize := layout.Of(minor).Pymalloc.Arena, layout.Of(minor).Pymalloc.Pool
 	f := &fakeHeap{pages: pages{}, minor: minor, used: map[addr.Run]uint64{},
 		at: variables{arenas: fakeVariables, maxArenas: fakeVariables + 8, allocated: fakeVariables + 16, highwater: fakeVariables + 24, mid: fakeVariables + 32, bottom: fakeVariables + 36}}
 	vars := make([]byte, 64)
@@ -61,7 +62,7 @@ func newFakeHeap(minor, arenas int, rng *rand.Rand) *fakeHeap {
 	put(vars, 24, uint64(arenas+3))
 	put32(vars, 32, 1)
 	put32(vars, 36, 2)
-	array := make([]byte, count*arenaEntry)
+	array := make([]byte, count*layout.ArenaSize)
 	for i := range arenas {
 		// Every second one is not aligned, and the array is not in the order of addresses.
 		at := addr.Run(fakeArenas + (arenas-i)*2*arenaSize + i%2*4096*(1-(poolSize>>12)&1))
@@ -76,7 +77,7 @@ func newFakeHeap(minor, arenas int, rng *rand.Rand) *fakeHeap {
 				free++
 			}
 		}
-		e := array[i*arenaEntry:]
+		e := array[i*layout.ArenaSize:]
 		put(e, 0, uint64(at))
 		put(e, 8, uint64(first+made*poolSize))
 		put32(e, 16, uint32(free))
@@ -89,8 +90,8 @@ func newFakeHeap(minor, arenas int, rng *rand.Rand) *fakeHeap {
 // pool fills a pool, and tells whether it is in use.
 func (f *fakeHeap) pool(at addr.Run, b []byte, arena int, rng *rand.Rand) bool {
 	class := rng.IntN(Classes)
-	size := alignment * (class + 1)
-	blocks := (len(b) - poolHeader) / size
+	size := layout.Alignment * (class + 1)
+	blocks := (len(b) - layout.PoolHeader) / size
 	cut := 2 + rng.IntN(blocks-1)
 	order := rng.Perm(cut)
 	inUse := rng.IntN(cut)
@@ -99,27 +100,27 @@ func (f *fakeHeap) pool(at addr.Run, b []byte, arena int, rng *rand.Rand) bool {
 	}
 	next := addr.Run(0)
 	for _, i := range order[inUse:] {
-		block := at + poolHeader + addr.Run(i*size)
-		put(b, poolHeader+i*size, uint64(next))
+		block := at + layout.PoolHeader + addr.Run(i*size)
+		put(b, layout.PoolHeader+i*size, uint64(next))
 		next = block
 		f.free = append(f.free, block)
 	}
 	for _, i := range order[:inUse] {
-		put(b, poolHeader+i*size, rng.Uint64())
-		f.used[at+poolHeader+addr.Run(i*size)] = uint64(size)
+		put(b, layout.PoolHeader+i*size, rng.Uint64())
+		f.used[at+layout.PoolHeader+addr.Run(i*size)] = uint64(size)
 	}
 	put32(b, 0, uint32(inUse))
 	put(b, 8, uint64(next))
 	put32(b, 32, uint32(arena))
 	put32(b, 36, uint32(class))
-	put32(b, 40, uint32(poolHeader+cut*size))
+	put32(b, 40, uint32(layout.PoolHeader+cut*size))
 	put32(b, 44, uint32(len(b)-size))
 	return inUse > 0
 }
 
 func (f *fakeHeap) open(t testing.TB) *Heap {
 	t.Helper()
-	h, err := newHeap(python.Runtime{Minor: f.minor}, f.pages, f.at)
+	h, err := newHeap(python.Runtime{Layout: layout.Of(f.minor)}, f.pages, f.at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +233,7 @@ func TestSerial(t *testing.T) {
 			body := f.pages[h.arenaOf(p.At).At][p.At-h.arenaOf(p.At).At:]
 			for i := range used {
 				n++
-				fillDebug(body[poolHeader+i*p.Size:][:p.Size], used[i], serial, uint64(n))
+				fillDebug(body[layout.PoolHeader+i*p.Size:][:p.Size], used[i], serial, uint64(n))
 			}
 			return true
 		})
@@ -284,7 +285,7 @@ func fillDebug(b []byte, used, serial bool, n uint64) {
 // TestArrays has arrays of arenas that do not hold together be refused.
 func TestArrays(t *testing.T) {
 	for name, bend := range map[string]func(array []byte){
-		"overlapping": func(b []byte) { copy(b[arenaEntry:2*arenaEntry], b[:arenaEntry]) },
+		"overlapping": func(b []byte) { copy(b[layout.ArenaSize:2*layout.ArenaSize], b[:layout.ArenaSize]) },
 		"pools":       func(b []byte) { put32(b, 20, 65) },
 		"free":        func(b []byte) { put32(b, 16, 65) },
 		"next":        func(b []byte) { put(b, 8, binary.LittleEndian.Uint64(b[8:])+8) },
@@ -293,7 +294,7 @@ func TestArrays(t *testing.T) {
 	} {
 		f := newFakeHeap(12, 4, rand.New(rand.NewPCG(1, 1)))
 		bend(f.pages[fakeArray])
-		if h, err := newHeap(python.Runtime{Minor: 12}, f.pages, f.at); err == nil {
+		if h, err := newHeap(python.Runtime{Layout: layout.Of(12)}, f.pages, f.at); err == nil {
 			t.Errorf("%s: %+v", name, h)
 		}
 	}
@@ -320,7 +321,7 @@ func FuzzHeap(f *testing.F) {
 	f.Add([]byte("\x8b\x05\x00\x10\x00\x00\x8b\x05\x00\x10\x00\x00\xeb\xf0"), uint8(11))
 	f.Add(slices.Concat([]byte{3, 0, 0, 0, 0, 0, 0, 0}, make([]byte, 80)), uint8(9))
 	f.Fuzz(func(t *testing.T, mem []byte, minor uint8) {
-		rt := python.Runtime{Minor: 8 + int(minor)%6, At: 0x1000, Interpreters: []python.InterpreterState{{ID: 0, At: 0x2000}}}
+		rt := python.Runtime{Layout: layout.Of(8 + int(minor)%6), At: 0x1000, Interpreters: []python.InterpreterState{{ID: 0, At: 0x2000}}}
 		symbols := func(string) (addr.Run, bool) { return 0x4000, true }
 		heaps, err := Open(rt, bent(mem), symbols)
 		if err == nil {
@@ -335,9 +336,9 @@ func FuzzHeap(f *testing.F) {
 			}
 		}
 		_, _ = DecodeBlock(bent(mem), 0x1000, true)
-		fake := newFakeHeap(rt.Minor, 1, rand.New(rand.NewPCG(1, 1)))
+		fake := newFakeHeap(rt.Layout.Minor, 1, rand.New(rand.NewPCG(1, 1)))
 		h := fake.open(t)
-		_, pool := sizes(rt.Minor)
+		pool := rt.Layout.Pymalloc.Pool
 		first := h.firstPool(h.Arenas[0])
 		copy(fake.pages[h.Arenas[0].At][first-h.Arenas[0].At:][:pool], mem)
 		walk(t, h)

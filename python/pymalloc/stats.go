@@ -1,5 +1,7 @@
 package pymalloc
 
+import "hdb/python/layout"
+
 // Stats are the figures that sys._debugmallocstats() prints of a heap.
 type Stats struct {
 	Classes []ClassStats // of those with a pool in use
@@ -63,8 +65,8 @@ func (h *Heap) Stats() Stats {
 		s.Classes = append(s.Classes, c)
 		s.UsedBytes += uint64(c.Used) * uint64(c.Size)
 		s.AvailableBytes += uint64(c.Available) * uint64(c.Size)
-		s.HeaderBytes += uint64(c.Pools) * poolHeader
-		s.QuantizationBytes += uint64(c.Pools) * uint64((h.PoolSize-poolHeader)%c.Size)
+		s.HeaderBytes += uint64(c.Pools) * layout.PoolHeader
+		s.QuantizationBytes += uint64(c.Pools) * uint64((h.PoolSize-layout.PoolHeader)%c.Size)
 	}
 	return s
 }

@@ -127,12 +127,11 @@ func (x *Stacks) Open(fresh bool) error {
 		return errors.Join(err, x.target.Probe.FollowPython(nil))
 	}
 	w := x.in.Walk()
-	freed, _ := python.FreedCode(files[0].Symbols)
 	return x.target.Probe.FollowPython(&probe.Python{
 		Current: w.Current, Key: w.Key, Thread: w.Thread, CFrame: w.CFrame, Frame: w.Frame,
 		Previous: w.Previous, Code: w.Code, Instruction: w.Instruction, InstructionBits: w.InstructionBits,
 		Mark: w.Mark, MarkBits: w.MarkBits, Shim: w.Shim, Lines: w.Lines, FirstLine: w.FirstLine,
-		Name: w.Name, Qualname: w.Qualname, File: w.File, CodeSize: w.CodeSize, Freed: freed,
+		Name: w.Name, Qualname: w.Qualname, File: w.File, CodeSize: w.CodeSize, Freed: x.in.FreedCode(),
 	})
 }
 
