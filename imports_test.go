@@ -16,9 +16,9 @@ import (
 const layers = `
 internal/goname internal/lazyregexp internal/spelling
 internal/addr internal/cformat internal/cond internal/diskcache internal/elfnote internal/flags internal/golden internal/limits internal/modkind internal/outfile internal/paged internal/panics internal/prefetch internal/procroot internal/regular internal/units
-internal/rights heap/resident
-internal/when
-capture unwind symbols/debuginfod inferior/cmdline inferior/corefile inferior/machine python annotations goruntime heap/glibc
+internal/rights heap/resident python/layout
+internal/when python/inspect
+capture unwind symbols/debuginfod inferior/cmdline inferior/corefile inferior/machine python python/eval annotations goruntime heap/glibc
 heap/golang inferior/x86 capture/intern
 capture/file symbols inferior values/calls values/cpp
 inferior/delve

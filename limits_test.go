@@ -44,7 +44,6 @@ var allowed = []struct {
 	{"names.Resolver", 51, "names of a program, a process and a capture: frames, sources, debug files"},
 	{"probe.reader", 48, "a method for each kind of record of the ring"},
 	{"probe.siteTable", 52, "the state of patched functions: planting, moving, lifting"},
-	{"python.Interpreter", 103, "frames, objects and expressions are to be cut apart"},
 	{"python/objects.Heap", 72, "the questions that can be asked of the objects of one interpreter"},
 	{"query.Recording", 81, "the questions that can be asked of one recording"},
 	{"recording.Recording", 47, "what becomes of an event is one path under one lock"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"hdb/internal/addr"
+	"hdb/python/inspect"
 	"hdb/python/layout"
 
 	"golang.org/x/arch/x86/x86asm"
@@ -20,6 +21,9 @@ import (
 type Allocators struct {
 	Raw, Mem, Obj addr.Run
 }
+
+// maxAllocators bounds the bytes that are read to find the tables.
+const maxAllocators = 8 << 20
 
 // allocatorEntries is how many pointers to functions a table has.
 const allocatorEntries = 4
@@ -38,12 +42,12 @@ func (a Allocators) Entries() (all []addr.Run) {
 // Allocators finds the tables. executable tells what is code: until the dynamic linker has
 // filled the tables there are none.
 func (in *Interpreter) Allocators(symbols Symbols, executable func(addr.Run) bool) (a Allocators, err error) {
-	bounded := in.bounded(maxRead)
+	bounded := in.mem.Bounded(maxAllocators)
 	if at := in.layout.Runtime.Allocators; at != 0 {
 		a.Obj = in.runtime + addr.Run(at)
 		a.Mem, a.Raw = a.Obj-layout.AllocatorSize, a.Obj-2*layout.AllocatorSize
 		for _, table := range []addr.Run{a.Raw, a.Mem, a.Obj} {
-			if !bounded.isTable(table, executable) {
+			if !isTable(bounded, table, executable) {
 				return a, fmt.Errorf("CPython %s: no table of allocators is at %v", in.version, table)
 			}
 		}
@@ -57,7 +61,7 @@ func (in *Interpreter) Allocators(symbols Symbols, executable func(addr.Run) boo
 		if !ok {
 			return a, fmt.Errorf("CPython %s: it does not export %s", in.version, d.name)
 		}
-		if *d.table, ok = bounded.allocatorTable(at, executable); !ok {
+		if *d.table, ok = allocatorTable(bounded, at, executable); !ok {
 			return a, fmt.Errorf("CPython %s: %s at %v does not read a table of allocators", in.version, d.name, at)
 		}
 	}
@@ -68,8 +72,8 @@ func (in *Interpreter) Allocators(symbols Symbols, executable func(addr.Run) boo
 }
 
 // isTable tells whether a context and four functions are at an address.
-func (in *Interpreter) isTable(at addr.Run, executable func(addr.Run) bool) bool {
-	b, err := in.mem.read(at, layout.AllocatorSize)
+func isTable(r *inspect.Reader, at addr.Run, executable func(addr.Run) bool) bool {
+	b, err := r.Read(at, layout.AllocatorSize)
 	if err != nil || at%8 != 0 || executable(pointerIn(b, 0)) {
 		return false
 	}
@@ -86,8 +90,8 @@ const maxTableLoad = 64
 
 // allocatorTable is the table that a function reads: its first loads, relative to the program
 // counter, are those of the context and of malloc.
-func (in *Interpreter) allocatorTable(function addr.Run, executable func(addr.Run) bool) (addr.Run, bool) {
-	code, err := in.mem.read(function, maxTableLoad+16)
+func allocatorTable(r *inspect.Reader, function addr.Run, executable func(addr.Run) bool) (addr.Run, bool) {
+	code, err := r.Read(function, maxTableLoad+16)
 	if err != nil {
 		return 0, false
 	}
@@ -104,7 +108,7 @@ func (in *Interpreter) allocatorTable(function addr.Run, executable func(addr.Ru
 			}
 			to := function + addr.Run(at) + addr.Run(m.Disp)
 			for _, table := range []addr.Run{to, to - layout.AllocatorMalloc} {
-				if in.isTable(table, executable) {
+				if isTable(r, table, executable) {
 					return table, true
 				}
 			}
@@ -119,13 +123,13 @@ func (in *Interpreter) allocatorTable(function addr.Run, executable func(addr.Ru
 // Pymalloc tells whether objects come from pymalloc, whose arenas hide them from the C
 // library, or something like it: from another function than what the raw domain has.
 func (in *Interpreter) Pymalloc(a Allocators) bool {
-	raw, err := in.mem.word(a.Raw + layout.AllocatorMalloc)
-	obj, err2 := in.mem.word(a.Obj + layout.AllocatorMalloc)
+	raw, err := in.mem.Word(a.Raw + layout.AllocatorMalloc)
+	obj, err2 := in.mem.Word(a.Obj + layout.AllocatorMalloc)
 	return err == nil && err2 == nil && raw != obj
 }
 
 // Started tells whether the interpreter has been started: there is a state of a thread.
 func (in *Interpreter) Started() bool {
-	first, err := in.mem.field(in.runtime, in.layout.Runtime.Interpreters)
+	first, err := in.mem.Field(in.runtime, in.layout.Runtime.Interpreters)
 	return err == nil && first != 0
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hdb/internal/addr"
+	"hdb/python/inspect"
 	"hdb/python/layout"
 )
 
@@ -28,15 +29,19 @@ const (
 )
 
 // Tasks are the tasks of asyncio in the interpreter of a thread that are not done.
-func (in *Interpreter) Tasks(s State) ([]*Task, error) {
-	in = in.bounded(maxSearch)
+func (in *Interpreter) Tasks(s State) ([]*Task, error) { return asyncio{in.bounded()}.tasks(s) }
+
+// asyncio reads the objects of asyncio of an interpreter.
+type asyncio struct{ *Interpreter }
+
+func (in asyncio) tasks(s State) ([]*Task, error) {
 	module, err := in.module(s, "asyncio.tasks")
 	if err != nil || module == 0 {
 		return nil, err
 	}
 	var found []addr.Run
 	for _, name := range []string{"_all_tasks", "_scheduled_tasks", "_eager_tasks"} { // up to 3.11, from 3.12 on
-		set, err := in.attribute(module, name)
+		set, err := in.mem.Attribute(module, name)
 		if err != nil {
 			continue
 		}
@@ -76,23 +81,23 @@ func (in *Interpreter) Tasks(s State) ([]*Task, error) {
 }
 
 // taskSet are the members of a set or of a WeakSet, which has weak references in one.
-func (in *Interpreter) taskSet(at addr.Run) ([]addr.Run, error) {
-	c, err := in.class(at)
+func (in asyncio) taskSet(at addr.Run) ([]addr.Run, error) {
+	c, err := in.mem.ClassOf(at)
 	if err != nil {
 		return nil, err
 	}
-	if c.name == "set" {
-		all, _, err := in.members(at, maxTasks)
+	if c.Name == "set" {
+		all, _, err := in.mem.Members(at, maxTasks)
 		return all, err
 	}
-	data, err := in.attribute(at, "data")
+	data, err := in.mem.Attribute(at, "data")
 	if err != nil {
 		return nil, err
 	}
-	refs, _, err := in.members(data.At, maxTasks)
+	refs, _, err := in.mem.Members(data.At, maxTasks)
 	var all []addr.Run
 	for _, ref := range refs {
-		if to, err := in.mem.field(ref, in.layout.Weakref.Object); err == nil && to != 0 {
+		if to, err := in.mem.Field(ref, in.layout.Weakref.Object); err == nil && to != 0 {
 			all = append(all, to)
 		}
 	}
@@ -101,63 +106,61 @@ func (in *Interpreter) taskSet(at addr.Run) ([]addr.Run, error) {
 
 // isTask tells an object of _asyncio.Task or of a class made of it; own is false of one
 // whose class asyncio has in Python, which has attributes.
-func (in *Interpreter) isTask(at addr.Run) (ok, own bool) {
+func (in asyncio) isTask(at addr.Run) (ok, own bool) {
 	return in.isOf(at, "_asyncio.Task", "Task")
 }
 
 // isFuture is isTask of any future.
-func (in *Interpreter) isFuture(at addr.Run) (ok, own bool) {
+func (in asyncio) isFuture(at addr.Run) (ok, own bool) {
 	if ok, own = in.isTask(at); ok {
 		return ok, own
 	}
 	return in.isOf(at, "_asyncio.Future", "Future")
 }
 
-func (in *Interpreter) isOf(at addr.Run, own, python string) (ok, isOwn bool) {
-	c, err := in.class(at)
-	for n := 0; err == nil && n < maxHeight; n++ {
-		if c.name == own || c.name == python && c.Flags&layout.IsHeapType != 0 {
-			return true, c.name == own
+func (in asyncio) isOf(at addr.Run, own, python string) (ok, isOwn bool) {
+	c, err := in.mem.ClassOf(at)
+	if err != nil {
+		return false, false
+	}
+	for b := range c.Bases() {
+		if b.Name == own || b.Name == python && b.Flags&layout.IsHeapType != 0 {
+			return true, b.Name == own
 		}
-		var base addr.Run
-		if base, err = in.mem.field(c.at, in.layout.Type.Base); err != nil || base == 0 {
-			return false, false
-		}
-		c, err = in.classAt(base)
 	}
 	return false, false
 }
 
 // field is what a task has at an offset of its struct, or as an attribute.
-func (in *Interpreter) field(at addr.Run, own bool, offset int, name string) addr.Run {
+func (in asyncio) field(at addr.Run, own bool, offset int, name string) addr.Run {
 	if own {
-		to, _ := in.mem.field(at, offset) // 0 of what cannot be read
+		to, _ := in.mem.Field(at, offset) // 0 of what cannot be read
 		return to
 	}
-	v, err := in.attribute(at, name)
+	v, err := in.mem.Attribute(at, name)
 	if err != nil || in.isNone(v.At) {
 		return 0
 	}
 	return v.At
 }
 
-func (in *Interpreter) isNone(at addr.Run) bool {
-	return slices.Contains(in.singletons, singleton{at, "None"})
+func (in asyncio) isNone(at addr.Run) bool {
+	return in.mem.Singleton(at) == "None"
 }
 
 // task reads one, nil if it is done.
-func (in *Interpreter) task(at addr.Run) (*Task, error) {
+func (in asyncio) task(at addr.Run) (*Task, error) {
 	ok, own := in.isTask(at)
 	if !ok {
 		return nil, nil
 	}
 	l := in.layout.Task
 	if own {
-		b, err := in.mem.read(at+addr.Run(l.State), 4)
+		b, err := in.mem.Read(at+addr.Run(l.State), 4)
 		if err != nil || intIn(b, 0) != 0 { // cancelled or finished
 			return nil, err
 		}
-	} else if v, err := in.attribute(at, "_state"); err != nil || !in.isText(v.At, "PENDING") {
+	} else if v, err := in.mem.Attribute(at, "_state"); err != nil || !in.mem.HasText(v.At, "PENDING") {
 		return nil, err
 	}
 	t := &Task{At: at, Name: in.taskName(at, own), coro: in.field(at, own, l.Coroutine, "_coro")}
@@ -173,21 +176,21 @@ func (in *Interpreter) task(at addr.Run) (*Task, error) {
 }
 
 // taskName is the name of a task; one that nobody has asked for is a number from 3.12 on.
-func (in *Interpreter) taskName(at addr.Run, own bool) string {
+func (in asyncio) taskName(at addr.Run, own bool) string {
 	name := in.field(at, own, in.layout.Task.Name, "_name")
 	if name == 0 {
 		return "?"
 	}
-	c, err := in.class(name)
+	c, err := in.mem.ClassOf(name)
 	switch {
 	case err != nil:
 		return "?"
 	case c.Flags&layout.IsInt != 0:
-		if n, err := in.number(name); err == nil {
+		if n, err := in.mem.Number(name); err == nil {
 			return "Task-" + n.String()
 		}
 	case c.Flags&layout.IsText != 0:
-		if s, err := in.Text(name); err == nil {
+		if s, err := in.mem.Text(name); err == nil {
 			return s
 		}
 	}
@@ -196,16 +199,16 @@ func (in *Interpreter) taskName(at addr.Run, own bool) string {
 
 // awaiting are the frames of a coroutine and of those that it awaits, the last one first, and
 // what that one waits for. The frames of one that runs are on the stack of its thread.
-func (in *Interpreter) awaiting(at addr.Run) (frames []Frame, last addr.Run, running bool) {
+func (in asyncio) awaiting(at addr.Run) (frames []Frame, last addr.Run, running bool) {
 	for n := 0; at != 0 && n < maxAwaits; n++ {
-		c, err := in.class(at)
+		c, err := in.mem.ClassOf(at)
 		if err != nil {
 			break
 		}
-		switch c.short() {
+		switch c.Short() {
 		case "coroutine", "generator", "async_generator":
 		case "async_generator_asend", "async_generator_athrow", "coroutine_wrapper", "anext_awaitable":
-			at, _ = in.mem.field(at, in.layout.Awaited) // 0 ends it
+			at, _ = in.mem.Field(at, in.layout.Awaited) // 0 ends it
 			continue
 		default:
 			slices.Reverse(frames)
@@ -224,27 +227,27 @@ func (in *Interpreter) awaiting(at addr.Run) (frames []Frame, last addr.Run, run
 }
 
 // awaitedText says what is waited for: tasks by their names.
-func (in *Interpreter) awaitedText(at addr.Run) string {
-	c, err := in.class(at)
+func (in asyncio) awaitedText(at addr.Run) string {
+	c, err := in.mem.ClassOf(at)
 	if err != nil {
 		return ""
 	}
-	if c.short() == "FutureIter" {
-		if at, err = in.mem.field(at, in.layout.Awaited); err != nil || at == 0 {
+	if c.Short() == "FutureIter" {
+		if at, err = in.mem.Field(at, in.layout.Awaited); err != nil || at == 0 {
 			return ""
 		}
 	}
 	if ok, own := in.isTask(at); ok {
 		return "task " + in.taskName(at, own)
 	}
-	if children, err := in.attribute(at, "_children"); err == nil { // of gather()
-		n, err := in.length(children)
+	if children, err := in.mem.Attribute(at, "_children"); err == nil { // of gather()
+		n, err := in.mem.Length(children)
 		if err != nil {
 			return "gather()"
 		}
 		var all []string
 		for i := range int64(min(n, 10)) {
-			v, err := in.element(children, i)
+			v, err := in.mem.Element(children, i)
 			if ok, own := in.isTask(v.At); err == nil && ok {
 				all = append(all, in.taskName(v.At, own))
 			}
@@ -254,15 +257,15 @@ func (in *Interpreter) awaitedText(at addr.Run) string {
 		}
 		return "gather() of " + strings.Join(all, ", ")
 	}
-	if c, err = in.class(at); err != nil {
+	if c, err = in.mem.ClassOf(at); err != nil {
 		return ""
 	}
-	return "a " + c.short()
+	return "a " + c.Short()
 }
 
 // waiters are the tasks that are woken when a future is done: by its callbacks, through
 // gather(), wait() and the like, whose callbacks have the future that they will set.
-func (in *Interpreter) waiters(future addr.Run) (tasks []addr.Run) {
+func (in asyncio) waiters(future addr.Run) (tasks []addr.Run) {
 	seen := map[addr.Run]bool{future: true}
 	for queue := []addr.Run{future}; len(queue) > 0 && len(seen) < maxWaiters; queue = queue[1:] {
 		for _, callback := range in.callbacks(queue[0]) {
@@ -283,30 +286,30 @@ func (in *Interpreter) waiters(future addr.Run) (tasks []addr.Run) {
 }
 
 // callbacks are those of a future.
-func (in *Interpreter) callbacks(future addr.Run) (all []addr.Run) {
+func (in asyncio) callbacks(future addr.Run) (all []addr.Run) {
 	ok, own := in.isFuture(future)
 	if !ok {
 		return nil
 	}
 	if own {
-		if first, err := in.mem.field(future, in.layout.Future.Callback); err == nil && first != 0 {
+		if first, err := in.mem.Field(future, in.layout.Future.Callback); err == nil && first != 0 {
 			all = append(all, first)
 		}
 	}
-	more := Value{At: in.field(future, own, in.layout.Future.Callbacks, "_callbacks")}
+	more := inspect.Value{At: in.field(future, own, in.layout.Future.Callbacks, "_callbacks")}
 	if more.At == 0 {
 		return all
 	}
-	n, err := in.length(more)
+	n, err := in.mem.Length(more)
 	if err != nil {
 		return all
 	}
 	for i := range int64(min(n, maxWaiters)) {
-		pair, err := in.element(more, i)
+		pair, err := in.mem.Element(more, i)
 		if err != nil {
 			return all
 		}
-		if v, err := in.element(pair, 0); err == nil {
+		if v, err := in.mem.Element(pair, 0); err == nil {
 			all = append(all, v.At)
 		}
 	}
@@ -315,37 +318,37 @@ func (in *Interpreter) callbacks(future addr.Run) (all []addr.Run) {
 
 // wakes are the tasks and futures that a callback will go on with: what it is bound to, what
 // it shares with the function that made it, its arguments.
-func (in *Interpreter) wakes(callback addr.Run) (all []addr.Run) {
-	c, err := in.class(callback)
+func (in asyncio) wakes(callback addr.Run) (all []addr.Run) {
+	c, err := in.mem.ClassOf(callback)
 	if err != nil {
 		return nil
 	}
-	switch c.short() {
+	switch c.Short() {
 	case "TaskWakeupMethWrapper": // up to 3.9
-		to, _ := in.mem.field(callback, in.layout.Awaited)
+		to, _ := in.mem.Field(callback, in.layout.Awaited)
 		return []addr.Run{to}
 	case "builtin_function_or_method", "method":
-		self, err := in.mem.field(callback, in.layout.Method.Self)
+		self, err := in.mem.Field(callback, in.layout.Method.Self)
 		if err != nil {
 			return nil
 		}
-		if parent, err := in.attribute(self, "_parent_task"); err == nil { // of a TaskGroup
+		if parent, err := in.mem.Attribute(self, "_parent_task"); err == nil { // of a TaskGroup
 			return []addr.Run{parent.At}
 		}
 		return []addr.Run{self}
 	case "partial":
-		args, err := in.mem.field(callback, in.layout.Partial.Args)
+		args, err := in.mem.Field(callback, in.layout.Partial.Args)
 		if err != nil {
 			return nil
 		}
 		return in.tuple(args)
 	case "function":
-		cells, err := in.mem.field(callback, in.layout.Function.Closure)
+		cells, err := in.mem.Field(callback, in.layout.Function.Closure)
 		if err != nil || cells == 0 {
 			return nil
 		}
 		for _, cell := range in.tuple(cells) {
-			if to, err := in.mem.field(cell, in.layout.Cell); err == nil && to != 0 {
+			if to, err := in.mem.Field(cell, in.layout.Cell); err == nil && to != 0 {
 				if ok, _ := in.isTask(to); !ok { // a child, which is what calls back
 					all = append(all, to)
 				}
@@ -356,18 +359,8 @@ func (in *Interpreter) wakes(callback addr.Run) (all []addr.Run) {
 }
 
 // tuple are the first elements of one.
-func (in *Interpreter) tuple(at addr.Run) (all []addr.Run) {
-	n, err := in.count(at)
-	if err != nil {
-		return nil
-	}
-	b, err := in.mem.read(at+addr.Run(in.layout.Tuple.Items), 8*int(min(n, maxWaiters)))
-	if err != nil {
-		return nil
-	}
-	for i := 0; i < len(b); i += 8 {
-		all = append(all, pointerIn(b, i))
-	}
+func (in asyncio) tuple(at addr.Run) []addr.Run {
+	all, _ := in.mem.Elements(at, maxWaiters) // what cannot be read has none
 	return all
 }
 

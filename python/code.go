@@ -37,20 +37,18 @@ func (in *Interpreter) stampOf(b []byte) (stamp, error) {
 	l := &in.layout.Code
 	s := stamp{firstLine: intIn(b, l.FirstLine), name: pointerIn(b, l.Name), table: pointerIn(b, l.Lines)}
 	var err error
-	if s.hash, err = in.mem.word(s.name + addr.Run(in.layout.Text.Hash)); err != nil {
+	if s.hash, err = in.mem.Word(s.name + addr.Run(in.layout.Text.Hash)); err != nil {
 		return s, err
 	}
-	head, err := in.mem.read(s.table+addr.Run(in.layout.Object.Count), len(s.head))
+	head, err := in.mem.Read(s.table+addr.Run(in.layout.Object.Count), len(s.head))
 	copy(s.head[:], head)
 	return s, err
 }
 
-// maxTable bounds a table of lines, maxTables all of an interpreter together, maxText the
-// characters of names.
+// maxTable bounds a table of lines, maxTables all of an interpreter together.
 const (
 	maxTable  = 16 << 20
 	maxTables = 64 << 20
-	maxText   = 4096
 )
 
 // Flags of a code object: CO_COROUTINE, CO_ASYNC_GENERATOR.
@@ -65,7 +63,7 @@ var errNoCode = errors.New("not a code object")
 // still that one: its memory may be another's by now.
 func (in *Interpreter) code(at addr.Run) (*Code, error) {
 	l := &in.layout.Code
-	b, err := in.mem.read(at, l.Size)
+	b, err := in.mem.Read(at, l.Size)
 	if err != nil {
 		return nil, fmt.Errorf("code object: %w", err)
 	}
@@ -80,20 +78,20 @@ func (in *Interpreter) code(at addr.Run) (*Code, error) {
 		return c, nil
 	}
 	c := &Code{At: at, FirstLine: now.firstLine, minor: in.layout.Minor, stamp: now, Coroutine: intIn(b, l.Flags)&(coroutine|asyncGenerator) != 0}
-	if c.Name, err = in.Text(pointerIn(b, l.Name)); err != nil {
+	if c.Name, err = in.mem.Text(pointerIn(b, l.Name)); err != nil {
 		return nil, fmt.Errorf("code object: name: %w", err)
 	}
 	c.Qualname = c.Name
 	if l.Qualname != 0 {
-		if c.Qualname, err = in.Text(pointerIn(b, l.Qualname)); err != nil {
+		if c.Qualname, err = in.mem.Text(pointerIn(b, l.Qualname)); err != nil {
 			return nil, fmt.Errorf("code object of %s: %w", c.Name, err)
 		}
 		c.bytecode, c.firstTraceable = at+addr.Run(l.Instructions), intIn(b, l.FirstTraceable)
 	}
-	if c.File, err = in.Text(pointerIn(b, l.File)); err != nil {
+	if c.File, err = in.mem.Text(pointerIn(b, l.File)); err != nil {
 		return nil, fmt.Errorf("code object of %s: file: %w", c.Name, err)
 	}
-	if c.table, err = in.bytes(now.table); err != nil {
+	if c.table, err = in.mem.Bytes(now.table); err != nil {
 		return nil, fmt.Errorf("code object of %s: lines: %w", c.Name, err)
 	}
 	if in.tables += len(c.table); in.tables > maxTables {

@@ -50,31 +50,31 @@ func (b *Bodies) At(at addr.Run) (*Body, error) {
 	c := lines.Code{Minor: code.minor, FirstLine: code.FirstLine, Table: code.table, FirstTraceable: code.firstTraceable * instructionSize}
 	l := &b.in.layout.Code
 	if l.Bytecode != 0 {
-		object, err := b.in.mem.field(at, l.Bytecode)
+		object, err := b.in.mem.Field(at, l.Bytecode)
 		if err != nil {
 			return nil, err
 		}
 		k.Start = object + addr.Run(b.in.layout.Bytes.Data)
-		c.Bytecode, err = b.in.bytes(object)
+		c.Bytecode, err = b.in.mem.Bytes(object)
 		if err != nil {
 			return nil, fmt.Errorf("code object of %s: instructions: %w", code.Name, err)
 		}
 	} else {
-		n, err := b.in.count(at) // in words
+		n, err := b.in.mem.Count(at) // in words
 		if err != nil {
 			return nil, err
 		}
 		if n > maxTable/instructionSize {
 			return nil, fmt.Errorf("code object of %s: %d instructions", code.Name, n)
 		}
-		if c.Bytecode, err = b.in.mem.read(k.Start, int(n)*instructionSize); err != nil {
+		if c.Bytecode, err = b.in.mem.Read(k.Start, int(n)*instructionSize); err != nil {
 			return nil, fmt.Errorf("code object of %s: instructions: %w", code.Name, err)
 		}
-		object, err := b.in.mem.field(at, l.Exceptions)
+		object, err := b.in.mem.Field(at, l.Exceptions)
 		if err != nil {
 			return nil, err
 		}
-		if c.Exceptions, err = b.in.bytes(object); err != nil {
+		if c.Exceptions, err = b.in.mem.Bytes(object); err != nil {
 			return nil, fmt.Errorf("code object of %s: exceptions: %w", code.Name, err)
 		}
 	}
@@ -137,38 +137,38 @@ func (b *Bodies) Tree(root addr.Run) (all []Named) {
 
 // text is that of a str object that a struct points to.
 func (in *Interpreter) text(at addr.Run, field int) (string, error) {
-	p, err := in.mem.field(at, field)
+	p, err := in.mem.Field(at, field)
 	if err != nil {
 		return "", err
 	}
-	return in.Text(p)
+	return in.mem.Text(p)
 }
 
 // isFunction tells the code of a function from that of a class: CO_NEWLOCALS and CO_OPTIMIZED.
 func (b *Bodies) isFunction(at addr.Run) bool {
 	const optimized = 1
-	n, err := b.in.mem.word(at + addr.Run(b.in.layout.Code.Flags))
+	n, err := b.in.mem.Word(at + addr.Run(b.in.layout.Code.Flags))
 	return err == nil && n&optimized != 0
 }
 
 // consts are the code objects among the constants of one, as far as some are left to be looked at.
 func (b *Bodies) consts(at addr.Run, left *int) (all []addr.Run) {
-	tuple, err := b.in.mem.field(at, b.in.layout.Code.Consts)
+	tuple, err := b.in.mem.Field(at, b.in.layout.Code.Consts)
 	if err != nil {
 		return nil
 	}
-	n, err := b.in.count(tuple)
+	n, err := b.in.mem.Count(tuple)
 	if err != nil {
 		return nil
 	}
-	items, err := b.in.mem.read(tuple+addr.Run(b.in.layout.Tuple.Items), 8*int(min(n, maxConsts, uint64(*left))))
+	items, err := b.in.mem.Read(tuple+addr.Run(b.in.layout.Tuple.Items), 8*int(min(n, maxConsts, uint64(*left))))
 	if err != nil {
 		return nil
 	}
 	*left -= len(items) / 8
 	for i := 0; i < len(items); i += 8 {
 		c := pointerIn(items, i)
-		if t, err := b.in.mem.field(c, b.in.layout.Object.Type); err == nil && t == b.in.codeType {
+		if t, err := b.in.mem.Field(c, b.in.layout.Object.Type); err == nil && t == b.in.codeType {
 			all = append(all, c)
 		}
 	}
@@ -190,7 +190,7 @@ func (b *Bodies) Scan(regions []Region, ended func() bool) (all []Named) {
 	for _, r := range regions {
 		for at := r.Low; at < r.High && !ended(); at += scanPart {
 			n := min(int(r.High-at), len(buf))
-			got, _ := b.in.mem.mem.ReadAt(buf[:n], int64(at)) // what cannot be read has none
+			got, _ := b.in.mem.ReadAt(buf[:n], int64(at)) // what cannot be read has none
 			part := buf[:got]
 			for i := typeAt; i+8 <= len(part) && i < scanPart+typeAt; i += 8 {
 				switch t := pointerIn(part, i); {
@@ -220,7 +220,7 @@ func isReferred(b []byte, at int) bool {
 
 // nameOf notes the qualified name of a function's code object.
 func (b *Bodies) nameOf(function addr.Run, names map[addr.Run]string) {
-	code, err := b.in.mem.field(function, b.in.layout.Function.Code)
+	code, err := b.in.mem.Field(function, b.in.layout.Function.Code)
 	if err != nil || names[code] != "" {
 		return
 	}

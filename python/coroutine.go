@@ -1,9 +1,8 @@
 package python
 
 import (
-	"fmt"
-
 	"hdb/internal/addr"
+	"hdb/python/inspect"
 )
 
 // A generator is a generator, a coroutine or an asynchronous generator.
@@ -21,11 +20,11 @@ type generator struct {
 // generatorAt reads PyGenObject.
 func (in *Interpreter) generatorAt(at addr.Run) (g generator, err error) {
 	l := &in.layout.Generator
-	b, err := in.mem.read(at, max(l.Frame, l.Qualname)+8)
+	b, err := in.mem.Read(at, max(l.Frame, l.Qualname)+8)
 	if err != nil {
 		return g, err
 	}
-	if g.name, err = in.Text(pointerIn(b, l.Qualname)); err != nil {
+	if g.name, err = in.mem.Text(pointerIn(b, l.Qualname)); err != nil {
 		return g, err
 	}
 	g.frame = at + addr.Run(l.Frame)
@@ -42,7 +41,7 @@ func (in *Interpreter) generatorAt(at addr.Run) (g generator, err error) {
 	if g.finished {
 		return g, nil
 	}
-	raw, err := in.mem.read(g.frame, in.layout.Frame.Size)
+	raw, err := in.mem.Read(g.frame, in.layout.Frame.Size)
 	if err != nil {
 		return g, err
 	}
@@ -84,13 +83,13 @@ func (in *Interpreter) awaited(g generator, raw []byte, offset int) (addr.Run, e
 	l := &in.layout.Frame
 	next := g.code.bytecode + addr.Run(offset+l.Resume)
 	if l.Units != 0 {
-		bytecode, err := in.mem.field(g.code.At, in.layout.Code.Bytecode)
+		bytecode, err := in.mem.Field(g.code.At, in.layout.Code.Bytecode)
 		if err != nil {
 			return 0, err
 		}
 		next = bytecode + addr.Run(in.layout.Bytes.Data+offset+l.Resume)
 	}
-	b, err := in.mem.read(next, 2)
+	b, err := in.mem.Read(next, 2)
 	if err != nil {
 		return 0, err
 	}
@@ -110,30 +109,25 @@ func (in *Interpreter) awaited(g generator, raw []byte, offset int) (addr.Run, e
 		}
 		top = g.frame + addr.Run(l.Fast+8*n)
 	}
-	return in.mem.pointer(top - 8)
+	return in.mem.Pointer(top - 8)
 }
 
-// generator writes where one is.
-func (p *printer) generator(at addr.Run, c class) error {
-	g, err := p.in.generatorAt(at)
+// describe tells where a generator is.
+func (in *Interpreter) describe(at addr.Run) (inspect.Generator, error) {
+	g, err := in.generatorAt(at)
 	if err != nil {
-		return err
+		return inspect.Generator{}, err
 	}
-	state := "suspended"
+	d := inspect.Generator{Name: g.name, State: inspect.Suspended, Waits: g.awaits}
 	switch {
 	case g.finished:
-		fmt.Fprintf(&p.out, "<%s %s, finished>", c.name, g.name)
-		return nil
+		d.State = inspect.Finished
+		return d, nil
 	case g.running:
-		state = "running"
+		d.State = inspect.Running
 	case g.created:
-		state = "not begun"
+		d.State = inspect.Created
 	}
-	fmt.Fprintf(&p.out, "<%s %s, %s at %s:%d", c.name, g.name, state, g.code.File, g.line)
-	if g.awaits != 0 && !p.deep(" waiting for ", "") {
-		p.out.WriteString(" waiting for ")
-		p.value(g.awaits)
-	}
-	p.out.WriteByte('>')
-	return nil
+	d.File, d.Line = g.code.File, g.line
+	return d, nil
 }

@@ -50,11 +50,11 @@ func (in *Interpreter) frames(s State, limit int) (all []Frame, leaving bool, er
 	in.walked = 0
 	at := s.At
 	if l.Thread.CFrame != 0 {
-		if at, err = in.mem.field(at, l.Thread.CFrame); err != nil {
+		if at, err = in.mem.Field(at, l.Thread.CFrame); err != nil {
 			return nil, false, fmt.Errorf("frames: %w", err)
 		}
 	}
-	if at, err = in.mem.field(at, l.Thread.Frame); err != nil {
+	if at, err = in.mem.Field(at, l.Thread.Frame); err != nil {
 		return nil, false, fmt.Errorf("frames: %w", err)
 	}
 	seen := at // moves up now and then, so that a circle meets it
@@ -71,7 +71,7 @@ func (in *Interpreter) frames(s State, limit int) (all []Frame, leaving bool, er
 		if n == MaxDepth {
 			return all, leaving, fmt.Errorf("frames: more than %d", MaxDepth)
 		}
-		b, err := in.mem.read(at, l.Frame.Size)
+		b, err := in.mem.Read(at, l.Frame.Size)
 		if err != nil {
 			return all, leaving, fmt.Errorf("frame: %w", err)
 		}

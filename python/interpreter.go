@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"hdb/internal/addr"
+	"hdb/python/inspect"
 	"hdb/python/layout"
 )
 
@@ -19,7 +20,7 @@ type Symbols func(name string) (addr.Run, bool)
 
 // An Interpreter is the runtime of CPython in a process.
 type Interpreter struct {
-	mem      reader
+	mem      *inspect.Reader
 	layout   *layout.Layout
 	runtime  addr.Run // _PyRuntime
 	codeType addr.Run // PyCode_Type
@@ -28,17 +29,6 @@ type Interpreter struct {
 	tables   int                 // bytes of the tables of codes
 	walked   int                 // of these, for the lines of frames
 	lines    map[instruction]int // what line has told of them
-	last     []calledFrame       // of the last calls, from the outermost
-	learned  map[uint64]*Code    // by ID, see Learn;
-	before   map[uint64]*Code    // those that Forget has left
-
-	singletons []singleton
-}
-
-// A singleton is an object with a name.
-type singleton struct {
-	at   addr.Run
-	text string
 }
 
 // ErrNoPython is of a process without CPython.
@@ -57,25 +47,40 @@ func Open(mem Memory, symbols Symbols) (*Interpreter, error) {
 	if !ok {
 		return nil, ErrNoPython
 	}
-	in := &Interpreter{mem: reader{mem: mem}, runtime: runtime, codes: map[addr.Run]*Code{}, learned: map[uint64]*Code{}}
-	minor, version, err := in.release(symbols)
+	minor, version, err := release(mem, symbols)
 	if err != nil {
 		return nil, err
 	}
-	in.version = version
-	if in.layout = layout.Of(minor); in.layout == nil {
+	l := layout.Of(minor)
+	if l == nil {
 		return nil, &VersionError{version}
 	}
+	in := newInterpreter(mem, l, symbols)
+	in.runtime, in.version = runtime, version
 	if in.codeType, ok = symbols("PyCode_Type"); !ok {
 		return nil, fmt.Errorf("CPython %s: it does not export PyCode_Type", version)
 	}
-	for _, s := range [][2]string{{"_Py_NoneStruct", "None"}, {"_Py_TrueStruct", "True"}, {"_Py_FalseStruct", "False"}, {"_Py_EllipsisObject", "..."}, {"_Py_NotImplementedStruct", "NotImplemented"}} {
-		if at, ok := symbols(s[0]); ok {
-			in.singletons = append(in.singletons, singleton{at, s[1]})
-		}
-	}
 	return in, nil
 }
+
+func newInterpreter(mem Memory, l *layout.Layout, symbols Symbols) *Interpreter {
+	in := &Interpreter{layout: l, codes: map[addr.Run]*Code{}}
+	in.mem = inspect.New(mem, l, symbols, func(r *inspect.Reader, at addr.Run) (inspect.Generator, error) { return in.with(r).describe(at) })
+	return in
+}
+
+// with is the interpreter that is read by another reader.
+func (in *Interpreter) with(r *inspect.Reader) *Interpreter {
+	b := *in
+	b.mem = r
+	return &b
+}
+
+// bounded is the interpreter for reading what is found by a name or a key.
+func (in *Interpreter) bounded() *Interpreter { return in.with(in.mem.Bounded(inspect.MaxSearch)) }
+
+// Objects reads the interpreter's objects.
+func (in *Interpreter) Objects() *inspect.Reader { return in.mem }
 
 // Version is that of the interpreter, as far as it tells: "3.11.2", or "3.9".
 func (in *Interpreter) Version() string { return in.version }
@@ -91,11 +96,11 @@ var since = []struct {
 	{8, "PyInterpreterState_GetDict"},
 }
 
-func (in *Interpreter) release(symbols Symbols) (minor int, version string, err error) {
+func release(mem Memory, symbols Symbols) (minor int, version string, err error) {
 	if at, ok := symbols("Py_Version"); ok {
-		n, err := in.mem.word(at)
+		n, err := addr.ReadWord(mem, at)
 		if err != nil {
-			return 0, "", fmt.Errorf("Py_Version: %w", err)
+			return 0, "", fmt.Errorf("Py_Version: read %v: %w", at, err)
 		}
 		v := uint32(n) // PY_VERSION_HEX
 		version = fmt.Sprintf("%d.%d.%d", v>>24, v>>16&0xff, v>>8&0xff)
@@ -113,83 +118,6 @@ func (in *Interpreter) release(symbols Symbols) (minor int, version string, err 
 		}
 	}
 	return 0, "", &VersionError{"3.7"}
-}
-
-// A reader reads what structures are made of. left, if it is not nil, is how many bytes it
-// may still read.
-type reader struct {
-	mem  Memory
-	left *int
-}
-
-// maxRead bounds the bytes that are read to show one value, maxSearch those to find it by a
-// name or a key. leastRead is what a read counts at least: it is a system call.
-const (
-	maxRead   = 8 << 20
-	maxSearch = 64 << 20
-	leastRead = 256
-)
-
-var errTooMuch = errors.New("too much would have to be read")
-
-// Bounded is the interpreter for showing many values, for which together no more is read than
-// to find one.
-func (in *Interpreter) Bounded() *Interpreter { return in.bounded(maxSearch) }
-
-// bounded is the interpreter for reading so many bytes, which what memory says cannot draw
-// out.
-func (in *Interpreter) bounded(left int) *Interpreter {
-	b := *in
-	b.mem.left = &left
-	return &b
-}
-
-func (r reader) take(n int) error {
-	if r.left == nil {
-		return nil
-	}
-	if n = max(n, leastRead); n > *r.left {
-		return errTooMuch
-	}
-	*r.left -= n
-	return nil
-}
-
-func (r reader) read(at addr.Run, n int) ([]byte, error) {
-	if err := r.take(n); err != nil {
-		return nil, err
-	}
-	b := make([]byte, n)
-	if got, err := r.mem.ReadAt(b, int64(at)); got < n {
-		if err == nil {
-			err = fmt.Errorf("%d of %d bytes", got, n)
-		}
-		return nil, fmt.Errorf("read %v: %w", at, err)
-	}
-	return b, nil
-}
-
-func (r reader) word(at addr.Run) (uint64, error) {
-	b, err := r.read(at, 8)
-	if err != nil {
-		return 0, err
-	}
-	return binary.LittleEndian.Uint64(b), nil
-}
-
-func (r reader) pointer(at addr.Run) (addr.Run, error) {
-	n, err := r.word(at)
-	return addr.Run(n), err
-}
-
-// field is the pointer that a struct has at an offset.
-func (r reader) field(at addr.Run, offset int) (addr.Run, error) {
-	return r.pointer(at + addr.Run(offset))
-}
-
-// count is how many elements an object says that it has.
-func (in *Interpreter) count(at addr.Run) (uint64, error) {
-	return in.mem.word(at + addr.Run(in.layout.Object.Count))
 }
 
 // pointerIn is the pointer at an offset of a struct that was read.

@@ -17,9 +17,9 @@ func (in *Interpreter) Path(s State) ([]string, error) {
 
 // module is a module that was imported, 0 if it was not.
 func (in *Interpreter) module(s State, name string) (addr.Run, error) {
-	all, err := in.mem.field(s.interpreter, in.layout.Interpreter.Modules)
+	all, err := in.mem.Field(s.interpreter, in.layout.Interpreter.Modules)
 	if err != nil || all == 0 {
 		return 0, err
 	}
-	return in.lookup(all, name)
+	return in.mem.Lookup(all, name)
 }

@@ -23,11 +23,11 @@ func (b *Bodies) Position(s State) (p Position, err error) {
 	l := b.in.layout
 	at := s.At
 	if l.Thread.CFrame != 0 {
-		if at, err = b.in.mem.field(at, l.Thread.CFrame); err != nil {
+		if at, err = b.in.mem.Field(at, l.Thread.CFrame); err != nil {
 			return p, fmt.Errorf("frames: %w", err)
 		}
 	}
-	if at, err = b.in.mem.field(at, l.Thread.Frame); err != nil {
+	if at, err = b.in.mem.Field(at, l.Thread.Frame); err != nil {
 		return p, fmt.Errorf("frames: %w", err)
 	}
 	for n := 0; at != 0 && n < maxShims; n++ {
@@ -51,7 +51,7 @@ func (b *Bodies) PositionOf(frame addr.Run) (Position, error) {
 
 func (b *Bodies) positionOf(frame addr.Run) (p Position, shim bool, err error) {
 	l := b.in.layout
-	m, err := b.in.mem.read(frame, l.Frame.Size)
+	m, err := b.in.mem.Read(frame, l.Frame.Size)
 	if err != nil {
 		return p, false, fmt.Errorf("frame: %w", err)
 	}
@@ -100,7 +100,7 @@ func (b *Bodies) Current(s State) (all []Field, err error) {
 	if l.Thread.CFrame == 0 {
 		return []Field{{s.At + addr.Run(l.Thread.Frame), 8}}, nil
 	}
-	c, err := b.in.mem.field(s.At, l.Thread.CFrame)
+	c, err := b.in.mem.Field(s.At, l.Thread.CFrame)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (b *Bodies) Units() int { return max(b.in.layout.Frame.Units, 1) }
 
 // Runs tells whether a state is that in which its thread holds the interpreter's lock.
 func (b *Bodies) Runs(s State) bool {
-	n, err := b.in.mem.word(s.At + addr.Run(b.in.layout.Thread.ID))
+	n, err := b.in.mem.Word(s.At + addr.Run(b.in.layout.Thread.ID))
 	return err == nil && n == s.Thread && b.in.Holds(s)
 }
 
@@ -125,7 +125,7 @@ func (b *Bodies) Runs(s State) bool {
 // may go on.
 func (b *Bodies) Suspended(k *Body, p Position) bool {
 	const yields = 0x20 | coroutine | 0x100 | asyncGenerator // CO_GENERATOR, CO_ITERABLE_COROUTINE
-	flags, err := b.in.mem.word(k.At + addr.Run(b.in.layout.Code.Flags))
+	flags, err := b.in.mem.Word(k.At + addr.Run(b.in.layout.Code.Flags))
 	if err != nil || flags&yields == 0 {
 		return false
 	}
@@ -133,14 +133,14 @@ func (b *Bodies) Suspended(k *Body, p Position) bool {
 	at := p.Frame + addr.Run(l.Frame.State)
 	switch {
 	case l.Frame.Units != 0 && l.Frame.State == 0: // up to 3.9
-		top, err := b.in.mem.word(p.Frame + addr.Run(l.Frame.StackTop))
+		top, err := b.in.mem.Word(p.Frame + addr.Run(l.Frame.StackTop))
 		return err == nil && top != 0
 	case l.Frame.State == 0 && !p.Generator:
 		return false
 	case l.Frame.State == 0:
 		at = p.Frame - addr.Run(l.Generator.Frame) + addr.Run(l.Generator.State)
 	}
-	state, err := b.in.mem.read(at, 1)
+	state, err := b.in.mem.Read(at, 1)
 	return err == nil && int(int8(state[0])) < l.Generator.Running
 }
 

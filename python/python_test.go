@@ -1,7 +1,6 @@
 package python
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -10,6 +9,8 @@ import (
 	"testing"
 
 	"hdb/internal/addr"
+	"hdb/python/eval"
+	"hdb/python/inspect"
 	"hdb/python/layout"
 )
 
@@ -118,14 +119,15 @@ func FuzzFrames(f *testing.F) {
 	f.Add([]byte{0}, uint8(8))
 	f.Add([]byte("\x00\x10\x00\x00\x00\x00\x00\x00\x00\x20\x00\x00\x00\x00\x00\x00"), uint8(12))
 	f.Fuzz(func(t *testing.T, mem []byte, minor uint8) {
-		in := &Interpreter{mem: reader{mem: bent(mem)}, layout: layout.Of(int(8 + minor%6)), runtime: 0x1000, codeType: 0x2000, codes: map[addr.Run]*Code{}}
+		in := newInterpreter(bent(mem), layout.Of(int(8+minor%6)), known())
+		in.runtime, in.codeType = 0x1000, 0x2000
 		if len(mem) > 7 {
 			in.codeType = pointerIn(mem, 0)
 		}
 		_, _ = in.Path(State{})
-		_, _ = in.bounded(maxRead).attribute(8, "name")
-		if v, err := in.bounded(maxRead).slice(Value{At: 16}, big.NewInt(-2), nil); err == nil {
-			_ = in.Show(v, DefaultLimits)
+		_, _ = in.bounded().mem.Attribute(8, "name")
+		if v, err := in.bounded().mem.Slice(inspect.Value{At: 16}, big.NewInt(-2), nil); err == nil {
+			_ = in.mem.Show(v, inspect.DefaultLimits)
 		}
 		states, _ := in.States()
 		if len(states) > maxThreads {
@@ -142,30 +144,16 @@ func FuzzFrames(f *testing.F) {
 			for _, f := range st.Frames[:min(len(st.Frames), 1)] {
 				_, _ = in.Locals(f) // hostile memory has no right answer
 				for _, e := range []string{"x.y.z", "x['a'][1:2]", "len(x[5])"} {
-					if v, err := in.Eval(f, e); err == nil {
-						_ = in.Show(v, DefaultLimits)
+					if v, err := eval.Expression(in.mem, in.Names(f), e); err == nil {
+						_ = in.mem.Show(v, inspect.DefaultLimits)
 					}
 				}
 			}
 		}
 		for at := range 4 {
-			if text := in.Repr(addr.Run(8*at), DefaultLimits); len(text) > 4*maxTotal {
+			if text := in.mem.Repr(addr.Run(8*at), inspect.DefaultLimits); len(text) > 1<<18 {
 				t.Errorf("a text of %d bytes", len(text))
 			}
 		}
 	})
-}
-
-// TestBounds has many values that memory says are endless cost no more than one search.
-func TestBounds(t *testing.T) {
-	mem := bytes.Repeat([]byte{0x18, 0x10, 0, 0, 0, 0, 0, 0}, 64)
-	for minor := 8; minor <= 13; minor++ {
-		in := (&Interpreter{mem: reader{mem: bent(mem)}, layout: layout.Of(minor), codes: map[addr.Run]*Code{}}).Bounded()
-		for n := range 1000 {
-			in.Repr(addr.Run(0x1000+8*n), DefaultLimits)
-		}
-		if left := *in.mem.left; left < 0 || left == maxSearch {
-			t.Errorf("3.%d: %d bytes are left of %d", minor, left, maxSearch)
-		}
-	}
 }

@@ -25,12 +25,12 @@ type InterpreterState struct {
 func (in *Interpreter) Runtime() (Runtime, error) {
 	l := in.layout
 	r := Runtime{Layout: l, Version: in.version, At: in.runtime}
-	at, err := in.mem.field(in.runtime, l.Runtime.Interpreters)
-	for ; at != 0 && err == nil; at, err = in.mem.field(at, l.Interpreter.Next) {
+	at, err := in.mem.Field(in.runtime, l.Runtime.Interpreters)
+	for ; at != 0 && err == nil; at, err = in.mem.Field(at, l.Interpreter.Next) {
 		if len(r.Interpreters) == maxInterpreters {
 			return r, fmt.Errorf("more than %d interpreters", maxInterpreters)
 		}
-		id, e := in.mem.word(at + addr.Run(l.Interpreter.ID))
+		id, e := in.mem.Word(at + addr.Run(l.Interpreter.ID))
 		if e != nil {
 			return r, fmt.Errorf("interpreter: %w", e)
 		}

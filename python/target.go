@@ -114,7 +114,7 @@ func (b *Bodies) Places(t Target, in []Named, library func(file string) bool) (a
 	textAt := func(at addr.Run) string {
 		s, ok := texts[at]
 		if !ok {
-			s, _ = b.in.Text(at) // what is no text is no name
+			s, _ = b.in.mem.Text(at) // what is no text is no name
 			texts[at] = s
 		}
 		return s
@@ -122,7 +122,7 @@ func (b *Bodies) Places(t Target, in []Named, library func(file string) bool) (a
 	l := &b.in.layout.Code
 	var bodies []Place
 	for _, n := range in {
-		c, err := b.in.mem.read(n.At, l.Size)
+		c, err := b.in.mem.Read(n.At, l.Size)
 		if err != nil {
 			continue
 		}

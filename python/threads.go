@@ -27,36 +27,36 @@ type State struct {
 // States are those of all threads in all interpreters, newest first.
 func (in *Interpreter) States() (all []State, err error) {
 	l := in.layout
-	at, err := in.mem.field(in.runtime, l.Runtime.Interpreters)
+	at, err := in.mem.Field(in.runtime, l.Runtime.Interpreters)
 	for n := 0; at != 0 && err == nil; n++ {
 		if n == maxInterpreters {
 			return all, fmt.Errorf("more than %d interpreters", maxInterpreters)
 		}
-		id, e := in.mem.word(at + addr.Run(l.Interpreter.ID))
+		id, e := in.mem.Word(at + addr.Run(l.Interpreter.ID))
 		if e != nil {
 			return all, fmt.Errorf("interpreter: %w", e)
 		}
 		if all, err = in.appendStates(all, at, int64(id)); err != nil {
 			return all, err
 		}
-		at, err = in.mem.field(at, l.Interpreter.Next)
+		at, err = in.mem.Field(at, l.Interpreter.Next)
 	}
 	return all, err
 }
 
 func (in *Interpreter) appendStates(all []State, interpreter addr.Run, id int64) ([]State, error) {
 	l := in.layout
-	at, err := in.mem.field(interpreter, l.Interpreter.Threads)
-	for ; at != 0 && err == nil; at, err = in.mem.field(at, l.Thread.Next) {
+	at, err := in.mem.Field(interpreter, l.Interpreter.Threads)
+	for ; at != 0 && err == nil; at, err = in.mem.Field(at, l.Thread.Next) {
 		if len(all) == maxThreads {
 			return all, fmt.Errorf("more than %d thread states", maxThreads)
 		}
 		s := State{At: at, Interpreter: id, interpreter: interpreter}
-		if s.Thread, err = in.mem.word(at + addr.Run(l.Thread.ID)); err != nil {
+		if s.Thread, err = in.mem.Word(at + addr.Run(l.Thread.ID)); err != nil {
 			break
 		}
 		if l.Thread.Native != 0 {
-			n, err := in.mem.word(at + addr.Run(l.Thread.Native))
+			n, err := in.mem.Word(at + addr.Run(l.Thread.Native))
 			if err != nil {
 				return all, fmt.Errorf("thread state: %w", err)
 			}
@@ -143,14 +143,14 @@ func (in *Interpreter) StateOf(self uint64) (State, error) {
 // Holds tells whether a thread has the interpreter's lock in this state.
 func (in *Interpreter) Holds(s State) bool {
 	if in.layout.Interpreter.Lock == 0 {
-		at, err := in.mem.field(in.runtime, in.layout.Runtime.Current)
+		at, err := in.mem.Field(in.runtime, in.layout.Runtime.Current)
 		return err == nil && at == s.At
 	}
-	lock, err := in.mem.field(s.interpreter, in.layout.Interpreter.Lock)
+	lock, err := in.mem.Field(s.interpreter, in.layout.Interpreter.Lock)
 	if err != nil || lock == 0 {
 		return false
 	}
-	b, err := in.mem.read(lock, in.layout.Lock.Taken+4)
+	b, err := in.mem.Read(lock, in.layout.Lock.Taken+4)
 	return err == nil && intIn(b, in.layout.Lock.Taken) != 0 && pointerIn(b, in.layout.Lock.Holder) == s.At
 }
 
@@ -164,7 +164,7 @@ const (
 
 // specific is what the thread's thread-specific data has for the interpreter's key.
 func (in *Interpreter) specific(self uint64) (addr.Run, error) {
-	n, err := in.mem.word(in.runtime + addr.Run(in.layout.Runtime.Key)) // int _is_initialized, pthread_key_t _key
+	n, err := in.mem.Word(in.runtime + addr.Run(in.layout.Runtime.Key)) // int _is_initialized, pthread_key_t _key
 	if err != nil {
 		return 0, err
 	}
@@ -172,5 +172,5 @@ func (in *Interpreter) specific(self uint64) (addr.Run, error) {
 	if uint32(n) == 0 || key >= specificKeys {
 		return 0, ErrNoState
 	}
-	return in.mem.pointer(addr.Run(self + specificAt + key*specificSize + 8))
+	return in.mem.Pointer(addr.Run(self + specificAt + key*specificSize + 8))
 }

@@ -10,6 +10,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/python"
+	"hdb/python/eval"
 	"hdb/session/target"
 )
 
@@ -31,7 +32,7 @@ func (s *Stops) BreakPython(text, file string, temporary bool) (*breakpoints.Sto
 		}
 		where, spec.Thread = at, n
 	}
-	if err := python.CheckCondition(spec.Asks); spec.Asks != "" && err != nil {
+	if err := eval.CheckCondition(spec.Asks); spec.Asks != "" && err != nil {
 		return nil, fmt.Errorf("condition: %w", err)
 	}
 	target, err := python.ParseTarget(where, file)

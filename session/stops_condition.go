@@ -6,7 +6,7 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/internal/when"
-	"hdb/python"
+	"hdb/python/eval"
 )
 
 // SetCondition gives the stop a condition; "" takes it away.
@@ -16,7 +16,7 @@ func (s *Stops) SetCondition(id int, text string) error {
 		return err
 	}
 	if st.Kind == breakpoints.StopPython && strings.TrimSpace(text) != "" {
-		if err := python.CheckCondition(text); err != nil {
+		if err := eval.CheckCondition(text); err != nil {
 			return fmt.Errorf("condition: %w", err)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"hdb/breakpoints"
-	"hdb/python"
+	"hdb/python/inspect"
 	"hdb/values"
 )
 
@@ -40,6 +40,6 @@ func (c *Desk) OrInPython(expr string, err error) error {
 
 // inPython is the value of an expression in the selected function of Python, if there is one.
 func (c *Desk) inPython(expr string) (text string, ok bool) {
-	text, err := c.Session.Python.Eval(expr, python.Limits{Elements: 1, Depth: 1})
+	text, err := c.Session.Python.Eval(expr, inspect.Limits{Elements: 1, Depth: 1})
 	return text, err == nil
 }

@@ -13,7 +13,7 @@ import (
 	"hdb/console/shell"
 	"hdb/console/stops"
 	"hdb/internal/units"
-	"hdb/python"
+	"hdb/python/inspect"
 	"hdb/session/cpython"
 	"hdb/session/stepping"
 	"hdb/session/stopped"
@@ -48,7 +48,7 @@ func cythonOptions(c *desk.Desk) (o cpython.CythonOptions, err error) {
 	if o.C, err = c.ArgumentOptions(); err != nil {
 		return o, err
 	}
-	o.Object = python.DefaultLimits
+	o.Object = inspect.DefaultLimits
 	if n := c.Set.Count("print elements"); n > 0 && n < maxPythonElements {
 		o.Object.Elements = n
 	} else {

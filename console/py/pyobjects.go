@@ -14,7 +14,7 @@ import (
 	"hdb/console/shell"
 	"hdb/internal/flags"
 	"hdb/internal/units"
-	"hdb/python"
+	"hdb/python/inspect"
 	"hdb/python/objects"
 )
 
@@ -326,7 +326,7 @@ func runPythonReferrers(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if expr == "" {
 		return errors.New("py refs: an expression must follow, as self.rows[0], or the address of an object")
 	}
-	r, err := c.Session.Objects.Referrers(expr, python.DefaultLimits)
+	r, err := c.Session.Objects.Referrers(expr, inspect.DefaultLimits)
 	if err != nil {
 		return fmt.Errorf("py refs: %w", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"hdb/internal/units"
 	"hdb/names"
 	"hdb/python"
+	"hdb/python/inspect"
 	"hdb/session/cpython"
 )
 
@@ -293,7 +294,7 @@ func runPythonLocals(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if err != nil {
 		return err
 	}
-	f, vars, more, err := c.Session.Python.Locals(n, python.DefaultLimits)
+	f, vars, more, err := c.Session.Python.Locals(n, inspect.DefaultLimits)
 	if err != nil {
 		return fmt.Errorf("py locals: %w", err)
 	}
@@ -327,7 +328,7 @@ func runPythonPrint(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if expr == "" {
 		return errors.New("py print: an expression must follow, as self.rows[0]")
 	}
-	l := python.Limits{Elements: c.Set.Count("print elements"), Depth: 4}
+	l := inspect.Limits{Elements: c.Set.Count("print elements"), Depth: 4}
 	if l.Elements == 0 || l.Elements > maxPythonElements {
 		l.Elements = maxPythonElements
 	}

@@ -5,12 +5,12 @@ import (
 	"strings"
 
 	"hdb/internal/addr"
-	"hdb/python"
+	"hdb/python/inspect"
 	"hdb/python/layout"
 )
 
 // keyLimits bound the text of a key.
-var keyLimits = python.Limits{Elements: 4, Depth: 1}
+var keyLimits = inspect.Limits{Elements: 4, Depth: 1}
 
 // suffix is how an expression goes on from an object to one that it refers to: ".name", "[3]", "['key']"; or words, if
 // no expression does.
@@ -19,14 +19,14 @@ func (h *Heap) suffix(at addr.Run, t *Type, e edge) string {
 	case element, child:
 		return fmt.Sprintf("[%d]", e.index)
 	case entryValue:
-		return "[" + h.in.Repr(h.keyOf(at, e.index), keyLimits) + "]"
+		return "[" + h.in.Objects().Repr(h.keyOf(at, e.index), keyLimits) + "]"
 	case entryKey:
 		return ", a key"
 	case member:
 		return ", a member"
 	case attribute:
 		if k, ok := h.keysAt(t.keys); ok && uint64(e.index) < k.Entries {
-			if s, err := h.in.Text(h.mem.pointer(k.KeyAt(uint64(e.index)))); err == nil {
+			if s, err := h.in.Objects().Text(h.mem.pointer(k.KeyAt(uint64(e.index)))); err == nil {
 				return "." + s
 			}
 		}
@@ -62,7 +62,7 @@ func (h *Heap) keyText(dict addr.Run, i uint32) (string, bool) {
 	if t := h.typeOf(at); t == nil || t.kind != textKind {
 		return "", false
 	}
-	s, err := h.in.Text(at)
+	s, err := h.in.Objects().Text(at)
 	return s, err == nil
 }
 
@@ -147,7 +147,7 @@ func (h *Heap) variableName(code addr.Run, i uint32) string {
 		names := h.mem.field(code, off)
 		n := h.count(names)
 		if uint64(i) < n {
-			if s, err := h.in.Text(h.mem.field(names, h.l.Tuple.Items+int(8*i))); err == nil {
+			if s, err := h.in.Objects().Text(h.mem.field(names, h.l.Tuple.Items+int(8*i))); err == nil {
 				return s
 			}
 			break
@@ -170,7 +170,7 @@ func (h *Heap) className(at addr.Run) string {
 
 // moduleNameOf is the name of a module.
 func (h *Heap) moduleNameOf(at addr.Run) string {
-	if s, err := h.in.Text(h.mem.field(at, h.l.Module.Name)); err == nil {
+	if s, err := h.in.Objects().Text(h.mem.field(at, h.l.Module.Name)); err == nil {
 		return s
 	}
 	return "?"

@@ -170,11 +170,11 @@ func (h *Heap) typeName(b []byte, t *Type) string {
 	if t.Flags&layout.IsHeapType == 0 {
 		return name
 	}
-	if s, err := h.in.Text(h.mem.field(t.At, h.l.HeapType.Qualname)); err == nil {
+	if s, err := h.in.Objects().Text(h.mem.field(t.At, h.l.HeapType.Qualname)); err == nil {
 		name = s
 	}
 	if at := h.lookup(pointerIn(b, h.l.Type.Dict), "__module__"); at != 0 {
-		if s, err := h.in.Text(at); err == nil && s != "builtins" {
+		if s, err := h.in.Objects().Text(at); err == nil && s != "builtins" {
 			return s + "." + name
 		}
 	}

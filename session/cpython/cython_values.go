@@ -12,6 +12,8 @@ import (
 	"hdb/names"
 	"hdb/python"
 	"hdb/python/cython"
+	"hdb/python/eval"
+	"hdb/python/inspect"
 	"hdb/session/variables"
 	"hdb/symbols/dwarf"
 	"hdb/values"
@@ -20,7 +22,7 @@ import (
 // CythonOptions say how values are written: those of C, and objects.
 type CythonOptions struct {
 	C      values.Options
-	Object python.Limits
+	Object inspect.Limits
 }
 
 // A CythonVariable is a variable of Cython's source.
@@ -165,7 +167,7 @@ func (y *Cython) object(vf *values.Frame, c string, o CythonOptions) (string, er
 	}
 	text := fmt.Sprintf("<object at %#x>", at)
 	if in, err := y.Interpreter(); err == nil {
-		text = in.Repr(addr.Run(at), o.Object)
+		text = in.Objects().Repr(addr.Run(at), o.Object)
 	}
 	attributes := y.attributes(vf, c)
 	if len(attributes) == 0 || o.Object.Depth <= 0 {
@@ -293,7 +295,7 @@ func (y *Cython) printObject(vf *values.Frame, expr, name, c, rest string, o Cyt
 	if c != "" {
 		expr = name + rest
 	}
-	v, err := python.EvalNames(in, func(asked string) (addr.Run, error) {
+	v, err := eval.Expression(in.Objects(), func(_ *inspect.Reader, asked string) (addr.Run, error) {
 		if c != "" && asked == name {
 			at, err := y.values.World.Integer(vf, c)
 			return addr.Run(at), err
@@ -311,7 +313,7 @@ func (y *Cython) printObject(vf *values.Frame, expr, name, c, rest string, o Cyt
 	if err != nil {
 		return variables.NamedValue{}, err
 	}
-	return variables.NamedValue{Type: "object", Value: in.Show(v, o.Object)}, nil
+	return variables.NamedValue{Type: "object", Value: in.Objects().Show(v, o.Object)}, nil
 }
 
 // variable is the expression of C of a variable: of the function, or of C in its module.
@@ -353,17 +355,18 @@ func (y *Cython) global(vf *values.Frame, in *python.Interpreter, name string) (
 	if err != nil {
 		return 0, err
 	}
-	if at, err := python.Item(in, dict, name); err != nil || at != 0 {
+	objects := in.Objects()
+	if at, err := objects.Bounded(inspect.MaxSearch).Lookup(dict, name); err != nil || at != 0 {
 		return at, err
 	}
 	module, err := y.static(vf, "__pyx_b")
 	if err != nil || module == 0 {
 		return 0, err
 	}
-	if dict, err = python.ModuleDict(in, module); err != nil || dict == 0 {
+	if dict, err = objects.ModuleDict(module); err != nil || dict == 0 {
 		return 0, err
 	}
-	return python.Item(in, dict, name)
+	return objects.Bounded(inspect.MaxSearch).Lookup(dict, name)
 }
 
 // moduleDict is the dict of the module that a frame is of.
@@ -386,6 +389,9 @@ func (y *Cython) static(vf *values.Frame, name string) (addr.Run, error) {
 	return addr.Run(at), err
 }
 
+// maxGlobals bounds the variables of a module.
+const maxGlobals = 1 << 16
+
 // Globals are the variables of the module of the selected function: objects, then those of C.
 func (y *Cython) Globals(o CythonOptions) (module string, objects []Variable, own []variables.NamedValue, err error) {
 	f, err := y.Selected()
@@ -405,13 +411,13 @@ func (y *Cython) Globals(o CythonOptions) (module string, objects []Variable, ow
 		if err != nil {
 			return err
 		}
-		items, err := python.Items(in, dict)
-		in = in.Bounded()
+		items, err := in.Objects().Bounded(inspect.MaxSearch).Variables(dict, maxGlobals)
+		reader := in.Objects().Bounded(inspect.MaxSearch)
 		for _, v := range items {
 			if v.Name == "__name__" {
-				module = strings.Trim(in.Repr(v.At, o.Object), `'"`)
+				module = strings.Trim(reader.Repr(v.At, o.Object), `'"`)
 			}
-			objects = append(objects, Variable{Name: v.Name, Value: in.Repr(v.At, o.Object)})
+			objects = append(objects, Variable{Name: v.Name, Value: reader.Repr(v.At, o.Object)})
 		}
 		return err
 	})

@@ -7,6 +7,7 @@ import (
 
 	"hdb/internal/addr"
 	"hdb/python"
+	"hdb/python/inspect"
 	"hdb/python/objects"
 )
 
@@ -116,12 +117,12 @@ type Referrers struct {
 }
 
 // Referrers finds who refers to an object: an expression as py print takes it, or an address.
-func (p Objects) Referrers(expr string, l python.Limits) (r Referrers, err error) {
+func (p Objects) Referrers(expr string, l inspect.Limits) (r Referrers, err error) {
 	h, in, at, err := p.object(expr)
 	if err != nil {
 		return r, err
 	}
-	r.Value = in.Repr(at, l)
+	r.Value = in.Objects().Repr(at, l)
 	r.Referrers, err = h.Referrers(at)
 	return r, err
 }

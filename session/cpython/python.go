@@ -10,6 +10,8 @@ import (
 	"hdb/internal/addr"
 	"hdb/names"
 	"hdb/python"
+	"hdb/python/eval"
+	"hdb/python/inspect"
 	"hdb/session/target"
 	"hdb/session/view"
 	"hdb/symbols"
@@ -278,7 +280,7 @@ const maxLocalsText = 1 << 20
 
 // Locals are the variables of the selected function, or of another by its number in py bt.
 // more is how many are left out for the bound of what is printed.
-func (p *Python) Locals(num int, l python.Limits) (f python.Frame, all []Variable, more int, err error) {
+func (p *Python) Locals(num int, l inspect.Limits) (f python.Frame, all []Variable, more int, err error) {
 	s, selected, err := p.stackHere()
 	switch {
 	case err != nil:
@@ -293,14 +295,14 @@ func (p *Python) Locals(num int, l python.Limits) (f python.Frame, all []Variabl
 	if err != nil {
 		return f, nil, 0, fmt.Errorf("variables of %s: %w", at.Code.Qualname, err)
 	}
-	size, in := 0, at.in.Bounded()
+	size, objects := 0, at.in.Objects().Bounded(inspect.MaxSearch)
 	for _, v := range vars {
 		switch {
 		case v.At == 0: // it has no value
 		case size > maxLocalsText:
 			more++
 		default:
-			x := Variable{v.Name, in.Repr(v.At, l)}
+			x := Variable{v.Name, objects.Repr(v.At, l)}
 			size += len(x.Name) + len(x.Value)
 			all = append(all, x)
 		}
@@ -309,7 +311,7 @@ func (p *Python) Locals(num int, l python.Limits) (f python.Frame, all []Variabl
 }
 
 // Eval is the text of an expression in the selected function.
-func (p *Python) Eval(expr string, l python.Limits) (string, error) {
+func (p *Python) Eval(expr string, l inspect.Limits) (string, error) {
 	s, n, err := p.stackHere()
 	if err != nil {
 		return "", err
@@ -318,21 +320,25 @@ func (p *Python) Eval(expr string, l python.Limits) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return s.Frames[n].in.Show(v, l), nil
+	return s.Frames[n].in.Objects().Show(v, l), nil
 }
 
 // eval is what an expression means in a function of the stack. An error about its names says which
 // function of the stack knows them: a service that waits is in one of the library.
-func (s *Stack) eval(n int, expr string) (python.Value, error) {
-	v, err := s.Frames[n].in.Eval(s.Frames[n].Frame, expr)
+func (s *Stack) eval(n int, expr string) (inspect.Value, error) {
+	v, err := s.Frames[n].eval(expr)
 	if none := (*python.NoNameError)(nil); errors.As(err, &none) {
 		for i, f := range s.Frames[:min(len(s.Frames), 100)] {
-			if _, e := f.in.Eval(f.Frame, expr); e == nil {
+			if _, e := f.eval(expr); e == nil {
 				return v, fmt.Errorf("%w; it is known in %s: `py frame %d` first", err, f.Code.Qualname, i)
 			}
 		}
 	}
 	return v, err
+}
+
+func (f Frame) eval(expr string) (inspect.Value, error) {
+	return eval.Expression(f.in.Objects(), f.in.Names(f.Frame), expr)
 }
 
 // HasPython tells the file of a CPython interpreter.

@@ -15,6 +15,7 @@ import (
 	"hdb/internal/rights"
 	"hdb/names"
 	"hdb/python"
+	"hdb/python/inspect"
 	"hdb/session/target"
 	"hdb/session/view"
 	"hdb/symbols"
@@ -65,10 +66,10 @@ func localsOfPython(in *python.Interpreter, f python.Frame) (all []Variable) {
 		return nil
 	}
 	size := 0
-	in = in.Bounded()
+	objects := in.Objects().Bounded(inspect.MaxSearch)
 	for _, v := range vars {
 		if v.At != 0 && size < maxLocalsText {
-			x := Variable{v.Name, in.Repr(v.At, python.DefaultLimits)}
+			x := Variable{v.Name, objects.Repr(v.At, inspect.DefaultLimits)}
 			size += len(x.Name) + len(x.Value)
 			all = append(all, x)
 		}

@@ -7,6 +7,8 @@ import (
 
 	"hdb/names"
 	"hdb/python"
+	"hdb/python/eval"
+	"hdb/python/inspect"
 )
 
 // threadName is the name that Python's threading has for the thread of a frame, "" if the frame
@@ -15,11 +17,11 @@ func threadName(in *python.Interpreter, f python.Frame) string {
 	if f.Code == nil || f.Code.Name != "_bootstrap_inner" || filepath.Base(f.Code.File) != "threading.py" {
 		return ""
 	}
-	v, err := in.Eval(f, "self._name")
+	v, err := eval.Expression(in.Objects(), in.Names(f), "self._name")
 	if err != nil || v.At == 0 {
 		return ""
 	}
-	text := in.Bounded().Repr(v.At, python.DefaultLimits)
+	text := in.Objects().Bounded(inspect.MaxSearch).Repr(v.At, inspect.DefaultLimits)
 	if n := len(text); n >= 2 && strings.IndexByte(`'"`, text[0]) >= 0 && text[n-1] == text[0] {
 		return text[1 : n-1]
 	}

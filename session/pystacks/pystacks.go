@@ -31,6 +31,7 @@ type Stacks struct {
 
 	mu    sync.Mutex
 	in    *python.Interpreter // nil: there is none, or none that is known; of several the first
+	code  *python.Calls       // its calls that the probe reads
 	path  string              // of its file
 	loops codeLoops
 	where map[line]addr.Run // code addresses of positions
@@ -111,12 +112,12 @@ func (x *Stacks) Open(fresh bool) error {
 		x.setOthers(files)
 		return nil
 	}
-	before := x.in
-	x.in, x.path, x.loops, x.where, x.last = nil, "", codeLoops{}, map[line]addr.Run{}, nil
+	before := x.code
+	x.in, x.code, x.path, x.loops, x.where, x.last = nil, nil, "", codeLoops{}, map[line]addr.Run{}, nil
 	files, _, err := cpython.Files(x.target, x.target.Image)
 	if len(files) > 0 {
 		x.in, x.path = files[0].In, files[0].Where
-		x.in.Inherit(before)
+		x.code = python.NewCalls(x.in, before)
 		x.target.Attribution.Interprets(x.path)
 	}
 	x.setOthers(files)
@@ -154,8 +155,8 @@ func (x *Stacks) Learn(id uint64, pieces []probe.PythonPiece) (forgotten bool) {
 	for i, p := range pieces {
 		all[i] = python.Piece(p)
 	}
-	_ = x.in.Learn(id, all)
-	if forgotten = x.in.Forget(); forgotten {
+	_ = x.code.Learn(id, all)
+	if forgotten = x.code.Forget(); forgotten {
 		clear(x.where) // they keep code objects
 		x.last = nil
 	}
@@ -175,7 +176,7 @@ func (x *Stacks) Keep(calls []probe.PythonCall, more bool) probe.PythonID {
 		for _, c := range calls {
 			x.read = append(x.read, python.Call(c))
 		}
-		if st, err := x.in.Calls(x.read); err == nil {
+		if st, err := x.code.Stack(x.read); err == nil {
 			kept = x.addresses(st)
 			kept.more = more
 		}

@@ -9,6 +9,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/python"
+	"hdb/python/eval"
 	"hdb/session/cpython"
 	"hdb/session/target"
 )
@@ -71,7 +72,7 @@ func (p *Stops) holds(st *breakpoints.Stop, t *inferior.Thread) (bool, error) {
 			continue
 		}
 		if frame, ok := f.In.Innermost(s); ok {
-			return f.bodies.Meets(frame, st.Asks)
+			return eval.Condition(f.In.Objects(), f.In.Names(frame), st.Asks)
 		}
 	}
 	return false, fmt.Errorf("thread %d: %w", t.Num, python.ErrNoFrames)

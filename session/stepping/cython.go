@@ -8,8 +8,8 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/names"
-	"hdb/python"
 	"hdb/python/cython"
+	"hdb/python/inspect"
 	"hdb/session/cpython"
 	"hdb/session/stopped"
 	"hdb/session/target"
@@ -129,7 +129,7 @@ func (st *stepper) enters(pc addr.Run) bool {
 
 // Finish runs until the selected function returns to the function of Cython or Python that has
 // called it, through what Cython and the interpreter have between.
-func (y *CythonSteps) Finish(l python.Limits) (*stopped.Report, error) {
+func (y *CythonSteps) Finish(l inspect.Limits) (*stopped.Report, error) {
 	if err := y.target.Live(); err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func (y *CythonSteps) Finish(l python.Limits) (*stopped.Report, error) {
 	}
 	fn.Function, fn.Unknown = f.Function, !same
 	if in, err := y.cython.Interpreter(); err == nil && y.returnsObject(to) && fn.RAX != 0 && !fn.Left {
-		fn.Object = in.Repr(addr.Run(fn.RAX), l)
+		fn.Object = in.Objects().Repr(addr.Run(fn.RAX), l)
 	}
 	return r, nil
 }

@@ -1,4 +1,4 @@
-package python
+package eval
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hdb/internal/addr"
+	"hdb/python/inspect"
 	"hdb/python/layout"
 )
 
@@ -17,8 +18,8 @@ type operand struct {
 	number          *big.Float // ints exactly
 	text            string
 	isText, isBytes bool
-	name            string // None, True, False
-	object          *Value // anything else
+	name            string         // None, True, False
+	object          *inspect.Value // anything else
 	at              addr.Run
 }
 
@@ -39,19 +40,19 @@ func numberOf(text string) (*operand, error) {
 
 func ofInt(n *big.Int) *big.Float { return new(big.Float).SetPrec(numberBits).SetInt(n) }
 
-// Meets tells whether a condition is true in a frame.
-func (b *Bodies) Meets(f Frame, text string) (bool, error) {
+// Condition tells whether a condition is true.
+func Condition(r *inspect.Reader, names Names, text string) (bool, error) {
 	n, err := parseCondition(text)
 	if err != nil {
 		return false, err
 	}
-	c := conditions{b.in.bounded(maxSearch), f}
+	c := conditions{r.Bounded(inspect.MaxSearch), names}
 	return c.truth(n)
 }
 
 type conditions struct {
-	in    *Interpreter
-	frame Frame
+	r     *inspect.Reader
+	names Names
 }
 
 // truth is that of a node, as `if` takes it.
@@ -79,33 +80,10 @@ func (c conditions) truth(n *node) (bool, error) {
 	case v.name != "":
 		return v.name == "True", nil
 	}
-	if n, err := c.in.length(*v.object); err == nil {
+	if n, err := c.r.Length(*v.object); err == nil {
 		return n > 0, nil
 	}
-	return c.plainTruth(v.at)
-}
-
-// plainTruth is true of an object whose class computes no truth of its own, by nb_bool or a length
-// (Include/cpython/object.h).
-func (c conditions) plainTruth(at addr.Run) (bool, error) {
-	class, err := c.in.class(at)
-	if err != nil {
-		return false, err
-	}
-	t := &c.in.layout.Type
-	for _, slot := range [][2]int{{t.Number, layout.NumberBool}, {t.Sequence, 0}, {t.Mapping, 0}} { // lengths are first in the last two
-		table, err := c.in.mem.field(class.at, slot[0])
-		if err != nil {
-			return false, err
-		}
-		if table == 0 {
-			continue
-		}
-		if code, err := c.in.mem.field(table, slot[1]); err != nil || code != 0 {
-			return false, errors.Join(err, fmt.Errorf("a %s computes its truth value in its class, which hdb does not run", class.short()))
-		}
-	}
-	return true, nil
+	return c.r.PlainTruth(v.at)
 }
 
 // compute is the value of a node.
@@ -114,7 +92,7 @@ func (c conditions) compute(n *node) (*operand, error) {
 	case n.value != nil:
 		return n.value, nil
 	case n.leaf != "":
-		v, err := c.in.Eval(c.frame, n.leaf)
+		v, err := Expression(c.r, c.names, n.leaf)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", n.leaf, err)
 		}
@@ -178,12 +156,12 @@ func boolean(ok bool) *operand {
 }
 
 // operandOf reads what a value is.
-func (c conditions) operandOf(v Value) (*operand, error) {
-	if v.text != "" && v.part == nil && v.At == 0 { // a length, or an element of a str
-		if n, err := numberOf(v.text); err == nil {
+func (c conditions) operandOf(v inspect.Value) (*operand, error) {
+	if literal := v.Literal(); literal != "" { // a length, or an element of a str
+		if n, err := numberOf(literal); err == nil {
 			return n, nil
 		}
-		e := evaluator{rest: v.text}
+		e := evaluator{rest: literal}
 		text, err := e.quoted(false)
 		return &operand{text: text, isText: true}, err
 	}
@@ -191,18 +169,17 @@ func (c conditions) operandOf(v Value) (*operand, error) {
 	if v.At == 0 {
 		return o, nil
 	}
-	for _, s := range c.in.singletons {
-		if s.at == v.At && (s.text == "None" || s.text == "True" || s.text == "False") {
-			return &operand{name: s.text, at: v.At}, nil
-		}
+	switch name := c.r.Singleton(v.At); name {
+	case "None", "True", "False":
+		return &operand{name: name, at: v.At}, nil
 	}
-	class, err := c.in.class(v.At)
+	class, err := c.r.ClassOf(v.At)
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case class.Flags&layout.IsInt != 0:
-		n, err := c.in.number(v.At)
+		n, err := c.r.Number(v.At)
 		if err != nil {
 			return nil, err
 		}
@@ -211,23 +188,22 @@ func (c conditions) operandOf(v Value) (*operand, error) {
 			return nil, err
 		}
 		o.number = exact.number
-	case c.in.builtinBase(class) == "float":
-		word, err := c.in.mem.word(v.At + addr.Run(c.in.layout.Float))
+	case class.BuiltinBase() == "float":
+		f, err := c.r.Float(v.At)
 		if err != nil {
 			return nil, err
 		}
-		f := math.Float64frombits(word)
 		if math.IsNaN(f) {
 			return nil, errors.New("nan: it compares with nothing")
 		}
 		o.number = big.NewFloat(f)
 	case class.Flags&layout.IsText != 0:
 		o.isText = true
-		o.text, err = c.in.Text(v.At)
+		o.text, err = c.r.Text(v.At)
 	case class.Flags&layout.IsBytes != 0:
 		var raw []byte
 		o.isBytes = true
-		raw, err = c.in.bytes(v.At)
+		raw, err = c.r.Bytes(v.At)
 		o.text = string(raw)
 	}
 	return o, err
@@ -371,29 +347,29 @@ func (c conditions) contains(all, value *operand) (bool, error) {
 	case all.object == nil || all.at == 0:
 		return false, errors.New("in: a str, list, tuple, dict or deque must follow")
 	}
-	class, err := c.in.class(all.at)
+	class, err := c.r.ClassOf(all.at)
 	if err != nil {
 		return false, err
 	}
 	if class.Flags&layout.IsDict != 0 {
-		k := constant{kind: constText, text: value.text}
+		k := inspect.Key{Kind: inspect.KeyText, Text: value.text}
 		switch n := value.asNumber(); {
 		case value.isText:
 		case n != nil && n.IsInt():
-			k.kind = constInt
-			k.number, _ = n.Int(nil)
+			k.Kind = inspect.KeyInt
+			k.Number, _ = n.Int(nil)
 		case value.name != "":
-			k = constant{kind: constName, text: value.name}
+			k = inspect.Key{Kind: inspect.KeyName, Text: value.name}
 		default:
 			return false, errors.New("in: only a text or an int can be searched for in a dict")
 		}
-		v, err := c.in.ofDict(all.at, k)
-		if none := (*noKeyError)(nil); errors.As(err, &none) {
+		v, err := c.r.OfDict(all.at, k)
+		if none := (*inspect.NoKeyError)(nil); errors.As(err, &none) {
 			return false, nil
 		}
 		return v.At != 0, err
 	}
-	n, err := c.in.length(*all.object)
+	n, err := c.r.Length(*all.object)
 	if err != nil {
 		return false, err
 	}
@@ -401,7 +377,7 @@ func (c conditions) contains(all, value *operand) (bool, error) {
 		return false, fmt.Errorf("in: %d elements, at most %d are compared", n, maxContained)
 	}
 	for i := range int64(n) {
-		v, err := c.in.element(*all.object, i)
+		v, err := c.r.Element(*all.object, i)
 		if err != nil {
 			return false, err
 		}

@@ -1,4 +1,4 @@
-package python
+package eval
 
 import (
 	"errors"
@@ -7,12 +7,12 @@ import (
 	"unicode"
 )
 
-// A condition is parsed into nodes: operators over constants and expressions, which Eval
-// reads in a frame.
+// A condition is parsed into nodes: operators over constants and expressions, which Expression
+// computes.
 type node struct {
 	op    string // of several parts; "" a leaf
 	parts []*node
-	leaf  string   // an expression for Eval
+	leaf  string   // for Expression
 	value *operand // a constant
 }
 
@@ -142,7 +142,7 @@ func (p *conditionParser) chain(ops []string, part func() (*node, error)) (*node
 	return n, err
 }
 
-// operand is a constant, an expression that Eval reads, or a condition in parentheses.
+// operand is a constant, one that Expression computes, or a condition in parentheses.
 func (p *conditionParser) operand() (*node, error) {
 	p.space()
 	if p.rest == "" {

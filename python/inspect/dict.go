@@ -1,4 +1,4 @@
-package python
+package inspect
 
 import (
 	"fmt"
@@ -16,6 +16,7 @@ type item struct {
 
 // A table is the entries of a PyDictKeysObject, in the order in which they were made.
 type table struct {
+	r *Reader
 	layout.Table
 	values addr.Run // where the values are if they are not in the entries, or 0
 }
@@ -25,40 +26,40 @@ const chunk = 256
 
 // table finds the entries of a PyDictKeysObject. split is where the values are if they are
 // not in the entries; 0: they are.
-func (in *Interpreter) table(at, split addr.Run) (table, error) {
-	b, err := in.mem.read(at, in.layout.Keys.Head)
+func (r *Reader) table(at, split addr.Run) (table, error) {
+	b, err := r.Read(at, r.layout.Keys.Head)
 	if err != nil {
 		return table{}, err
 	}
-	t, ok := in.layout.Keys.Decode(at, b)
+	t, ok := r.layout.Keys.Decode(at, b)
 	if !ok {
 		return table{}, fmt.Errorf("%v: not a dict", at)
 	}
-	return table{t, in.layout.Values(split)}, nil
+	return table{r, t, r.layout.Values(split)}, nil
 }
 
 // tableOf finds the entries of a dict, and how many it says it has.
-func (in *Interpreter) tableOf(dict addr.Run) (t table, used uint64, err error) {
-	l := &in.layout.Dict
-	b, err := in.mem.read(dict, l.Values+8)
+func (r *Reader) tableOf(dict addr.Run) (t table, used uint64, err error) {
+	l := &r.layout.Dict
+	b, err := r.Read(dict, l.Values+8)
 	if err != nil {
 		return t, 0, err
 	}
-	t, err = in.table(pointerIn(b, l.Keys), pointerIn(b, l.Values))
+	t, err = r.table(pointerIn(b, l.Keys), pointerIn(b, l.Values))
 	return t, uint64(pointerIn(b, l.Used)), err
 }
 
 // each calls yield with the items that have a value, until it returns false.
-func (in *Interpreter) each(t table, yield func(item) bool) error {
+func (t table) each(yield func(item) bool) error {
 	for from := uint64(0); from < t.Entries; from += chunk {
 		n := int(min(t.Entries-from, chunk))
-		entries, err := in.mem.read(t.At+addr.Run(from*uint64(t.Entry)), n*t.Entry)
+		entries, err := t.r.Read(t.At+addr.Run(from*uint64(t.Entry)), n*t.Entry)
 		if err != nil {
 			return err
 		}
 		var values []byte
 		if t.values != 0 {
-			if values, err = in.mem.read(t.values+addr.Run(8*from), 8*n); err != nil {
+			if values, err = t.r.Read(t.values+addr.Run(8*from), 8*n); err != nil {
 				return err
 			}
 		}
@@ -78,31 +79,38 @@ func (in *Interpreter) each(t table, yield func(item) bool) error {
 
 // items are at most limit of those of a dict, in their order but for one whose keys are
 // shared, and how many it says it has.
-func (in *Interpreter) items(dict addr.Run, limit int) (all []item, used uint64, err error) {
-	t, used, err := in.tableOf(dict)
+func (r *Reader) items(dict addr.Run, limit int) (all []item, used uint64, err error) {
+	t, used, err := r.tableOf(dict)
 	if err != nil {
 		return nil, 0, err
 	}
-	err = in.each(t, func(x item) bool {
+	err = t.each(func(x item) bool {
 		all = append(all, x)
 		return len(all) < limit
 	})
 	return all, max(used, uint64(len(all))), err
 }
 
-// lookup is the value of a dict for a name.
-func (in *Interpreter) lookup(dict addr.Run, name string) (value addr.Run, err error) {
-	t, _, err := in.tableOf(dict)
+// Variables are at most limit of the names in a dict, of an object's or a module's attributes say, with
+// their objects.
+func (r *Reader) Variables(dict addr.Run, limit int) ([]Variable, error) {
+	items, _, err := r.items(dict, limit)
+	return r.named(items), err
+}
+
+// Lookup is the value of a dict for a name.
+func (r *Reader) Lookup(dict addr.Run, name string) (value addr.Run, err error) {
+	t, _, err := r.tableOf(dict)
 	if err != nil {
 		return 0, err
 	}
-	return in.find(t, func(x item) bool { return in.isText(x.key, name) })
+	return t.find(func(x item) bool { return r.HasText(x.key, name) })
 }
 
 // find is the value of the first item for which same is true, 0 of none.
-func (in *Interpreter) find(t table, same func(item) bool) (value addr.Run, err error) {
-	err = in.each(t, func(x item) bool {
-		if in.mem.left != nil && *in.mem.left < leastRead {
+func (t table) find(same func(item) bool) (value addr.Run, err error) {
+	err = t.each(func(x item) bool {
+		if t.r.left != nil && *t.r.left < leastRead {
 			return false
 		}
 		if same(x) {
@@ -110,18 +118,18 @@ func (in *Interpreter) find(t table, same func(item) bool) (value addr.Run, err 
 		}
 		return value == 0
 	})
-	if err == nil && value == 0 && in.mem.left != nil && *in.mem.left < leastRead {
+	if err == nil && value == 0 && t.r.left != nil && *t.r.left < leastRead {
 		err = errTooMuch
 	}
 	return value, err
 }
 
-// isText tells whether an object is the str of that text. It reads both in one go.
-func (in *Interpreter) isText(at addr.Run, want string) bool {
-	l := &in.layout.Text
-	b, err := in.mem.read(at, l.Compact+len(want))
+// HasText tells whether an object is the str of that text. It reads both in one go.
+func (r *Reader) HasText(at addr.Run, want string) bool {
+	l := &r.layout.Text
+	b, err := r.Read(at, l.Compact+len(want))
 	if err != nil {
-		s, err := in.Text(at) // at the end of what is mapped
+		s, err := r.Text(at) // at the end of what is mapped
 		return err == nil && s == want
 	}
 	if state := l.StateOf(b); state.Compact && state.ASCII {
@@ -130,15 +138,15 @@ func (in *Interpreter) isText(at addr.Run, want string) bool {
 	if len([]rune(want)) == len(want) {
 		return false // ASCII that is not stored so: interned names always are
 	}
-	s, err := in.Text(at)
+	s, err := r.Text(at)
 	return err == nil && s == want
 }
 
-func (p *printer) dict(at addr.Run, c class) error {
+func (p *printer) dict(at addr.Run, c Class) error {
 	open, end := "{", "}"
-	switch c.name {
+	switch c.Name {
 	case "collections.defaultdict":
-		factory, err := p.in.mem.field(at, p.in.layout.Dict.Size)
+		factory, err := p.r.Field(at, p.r.layout.Dict.Size)
 		if err != nil {
 			return err
 		}
@@ -152,7 +160,7 @@ func (p *printer) dict(at addr.Run, c class) error {
 	case "Counter":
 		open, end = "Counter({", "})"
 	}
-	all, used, err := p.in.items(at, p.l.Elements+1)
+	all, used, err := p.r.items(at, p.l.Elements+1)
 	if err != nil {
 		return err
 	}
@@ -175,20 +183,20 @@ func (p *printer) dict(at addr.Run, c class) error {
 	return nil
 }
 
-// members are at most limit of a set's, and how many it says it has.
-func (in *Interpreter) members(at addr.Run, limit int) (all []addr.Run, used uint64, err error) {
-	b, err := in.mem.read(at, in.layout.Set.Table+8)
+// Members are at most limit of a set's, and how many it says it has.
+func (r *Reader) Members(at addr.Run, limit int) (all []addr.Run, used uint64, err error) {
+	b, err := r.Read(at, r.layout.Set.Table+8)
 	if err != nil {
 		return nil, 0, err
 	}
-	used, mask := uint64(pointerIn(b, in.layout.Set.Used)), uint64(pointerIn(b, in.layout.Set.Mask))
+	used, mask := uint64(pointerIn(b, r.layout.Set.Used)), uint64(pointerIn(b, r.layout.Set.Mask))
 	if mask > 1<<40 {
 		return nil, 0, fmt.Errorf("a set of %d places", mask)
 	}
-	from := pointerIn(b, in.layout.Set.Table)
+	from := pointerIn(b, r.layout.Set.Table)
 	for n := mask + 1; n > 0 && len(all) < limit && uint64(len(all)) < used; {
 		some := min(n, chunk)
-		t, err := in.mem.read(from, int(some)*16)
+		t, err := r.Read(from, int(some)*16)
 		if err != nil {
 			return all, used, err
 		}
@@ -203,17 +211,17 @@ func (in *Interpreter) members(at addr.Run, limit int) (all []addr.Run, used uin
 	return all, used, nil
 }
 
-func (p *printer) set(at addr.Run, c class) error {
-	all, used, err := p.in.members(at, p.l.Elements+1)
+func (p *printer) set(at addr.Run, c Class) error {
+	all, used, err := p.r.Members(at, p.l.Elements+1)
 	if err != nil {
 		return err
 	}
 	open, end := "{", "}"
-	if c.name != "set" {
-		open, end = c.short()+"({", "})"
+	if c.Name != "set" {
+		open, end = c.Short()+"({", "})"
 	}
 	if len(all) == 0 {
-		p.out.WriteString(c.short() + "()")
+		p.out.WriteString(c.Short() + "()")
 		return nil
 	}
 	if p.deep(open, end) {

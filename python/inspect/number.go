@@ -1,4 +1,4 @@
-package python
+package inspect
 
 import (
 	"encoding/binary"
@@ -15,17 +15,17 @@ import (
 // maxDigits bounds the digits of 30 bits of an int.
 const maxDigits = 4096
 
-// number reads PyLongObject: its sign and its digits of 30 bits.
-func (in *Interpreter) number(at addr.Run) (*big.Int, error) {
-	n, err := in.count(at)
+// Number reads PyLongObject: its sign and its digits of 30 bits.
+func (r *Reader) Number(at addr.Run) (*big.Int, error) {
+	n, err := r.Count(at)
 	if err != nil {
 		return nil, err
 	}
-	digits, negative := in.layout.Int.Count(n)
+	digits, negative := r.layout.Int.Count(n)
 	if digits < 0 || digits > maxDigits {
 		return nil, fmt.Errorf("an int of %d digits of 30 bits", digits)
 	}
-	b, err := in.mem.read(at+addr.Run(in.layout.Int.Digits), int(digits)*layout.DigitSize)
+	b, err := r.Read(at+addr.Run(r.layout.Int.Digits), int(digits)*layout.DigitSize)
 	if err != nil {
 		return nil, err
 	}
@@ -41,19 +41,25 @@ func (in *Interpreter) number(at addr.Run) (*big.Int, error) {
 }
 
 func (p *printer) integer(at addr.Run) error {
-	v, err := p.in.number(at)
+	v, err := p.r.Number(at)
 	if err == nil {
 		p.out.WriteString(v.String())
 	}
 	return err
 }
 
-func (p *printer) float(at addr.Run, _ class) error {
-	n, err := p.in.mem.word(at + addr.Run(p.in.layout.Float))
+// Float reads PyFloatObject.
+func (r *Reader) Float(at addr.Run) (float64, error) {
+	n, err := r.Word(at + addr.Run(r.layout.Float))
+	return math.Float64frombits(n), err
+}
+
+func (p *printer) float(at addr.Run, _ Class) error {
+	f, err := p.r.Float(at)
 	if err != nil {
 		return err
 	}
-	p.out.WriteString(floatRepr(math.Float64frombits(n), 64))
+	p.out.WriteString(floatRepr(f, 64))
 	return nil
 }
 
@@ -83,8 +89,8 @@ func floatText(f float64, bits int) string {
 	return text
 }
 
-func (p *printer) complex(at addr.Run, _ class) error {
-	b, err := p.in.mem.read(at+addr.Run(p.in.layout.Float), 16)
+func (p *printer) complex(at addr.Run, _ Class) error {
+	b, err := p.r.Read(at+addr.Run(p.r.layout.Float), 16)
 	if err != nil {
 		return err
 	}
@@ -106,21 +112,21 @@ func complexRepr(re, im float64, bits int) string {
 }
 
 // rangeOf is the start, the end, the step and the length of a range.
-func (in *Interpreter) rangeOf(at addr.Run) (n [4]*big.Int, err error) {
-	b, err := in.mem.read(at+addr.Run(in.layout.Range), 32)
+func (r *Reader) rangeOf(at addr.Run) (n [4]*big.Int, err error) {
+	b, err := r.Read(at+addr.Run(r.layout.Range), 32)
 	if err != nil {
 		return n, err
 	}
 	for i := range n {
-		if n[i], err = in.number(pointerIn(b, 8*i)); err != nil {
+		if n[i], err = r.Number(pointerIn(b, 8*i)); err != nil {
 			return n, err
 		}
 	}
 	return n, nil
 }
 
-func (p *printer) rangeObject(at addr.Run, _ class) error {
-	n, err := p.in.rangeOf(at)
+func (p *printer) rangeObject(at addr.Run, _ Class) error {
+	n, err := p.r.rangeOf(at)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package python
+package inspect
 
 import (
 	"encoding/binary"
@@ -12,10 +12,10 @@ import (
 
 // objectPrinters are of the classes of the interpreter and its library that C keeps the
 // values of, by tp_name. Their structs are the same in all versions.
-var objectPrinters map[string]func(*printer, addr.Run, class) error
+var objectPrinters map[string]func(*printer, addr.Run, Class) error
 
 func init() { // which the printers refer to
-	objectPrinters = map[string]func(*printer, addr.Run, class) error{
+	objectPrinters = map[string]func(*printer, addr.Run, Class) error{
 		"float": (*printer).float, "complex": (*printer).complex, "range": (*printer).rangeObject,
 		"set": (*printer).set, "frozenset": (*printer).set,
 		"bytearray": (*printer).byteArray, "collections.deque": (*printer).deque, "cell": (*printer).cell,
@@ -32,14 +32,14 @@ func init() { // which the printers refer to
 }
 
 // byteArray writes PyByteArrayObject: its bytes begin at ob_start.
-func (p *printer) byteArray(at addr.Run, _ class) error {
-	start := p.in.layout.ByteArray.Start
-	b, err := p.in.mem.read(at, start+8)
+func (p *printer) byteArray(at addr.Run, _ Class) error {
+	start := p.r.layout.ByteArray.Start
+	b, err := p.r.Read(at, start+8)
 	if err != nil {
 		return err
 	}
 	p.out.WriteString("bytearray(")
-	if err := p.rawBytes(pointerIn(b, start), uint64(pointerIn(b, p.in.layout.Object.Count))); err != nil {
+	if err := p.rawBytes(pointerIn(b, start), uint64(pointerIn(b, p.r.layout.Object.Count))); err != nil {
 		return err
 	}
 	p.out.WriteByte(')')
@@ -50,13 +50,13 @@ func (p *printer) byteArray(at addr.Run, _ class) error {
 const maxDequeGap = 1 << 16
 
 // dequeElements are at most limit objects of a deque from one on, and how many it has.
-func (in *Interpreter) dequeElements(at addr.Run, from, limit uint64) (all []addr.Run, length uint64, err error) {
-	b, err := in.mem.read(at, in.layout.Deque.Max+8)
+func (r *Reader) dequeElements(at addr.Run, from, limit uint64) (all []addr.Run, length uint64, err error) {
+	b, err := r.Read(at, r.layout.Deque.Max+8)
 	if err != nil {
 		return nil, 0, err
 	}
-	length = uint64(pointerIn(b, in.layout.Object.Count))
-	block, index := pointerIn(b, in.layout.Deque.Left), uint64(pointerIn(b, in.layout.Deque.Index))
+	length = uint64(pointerIn(b, r.layout.Object.Count))
+	block, index := pointerIn(b, r.layout.Deque.Left), uint64(pointerIn(b, r.layout.Deque.Index))
 	if index >= layout.DequeBlock || length > 1<<40 {
 		return nil, length, fmt.Errorf("%v: not a deque", at)
 	}
@@ -65,18 +65,18 @@ func (in *Interpreter) dequeElements(at addr.Run, from, limit uint64) (all []add
 		if n == maxDequeGap {
 			return nil, length, fmt.Errorf("element %d of a deque is too far from its end", from)
 		}
-		if block, err = in.mem.field(block, layout.DequeRight); err != nil {
+		if block, err = r.Field(block, layout.DequeRight); err != nil {
 			return nil, length, err
 		}
 	}
 	for i := from; i < length && uint64(len(all)) < limit; i++ {
 		if index == layout.DequeBlock {
-			if block, err = in.mem.field(block, layout.DequeRight); err != nil {
+			if block, err = r.Field(block, layout.DequeRight); err != nil {
 				return all, length, err
 			}
 			index = 0
 		}
-		v, err := in.mem.pointer(block + 8 + addr.Run(8*index))
+		v, err := r.Pointer(block + 8 + addr.Run(8*index))
 		if err != nil {
 			return all, length, err
 		}
@@ -85,12 +85,12 @@ func (in *Interpreter) dequeElements(at addr.Run, from, limit uint64) (all []add
 	return all, length, nil
 }
 
-func (p *printer) deque(at addr.Run, _ class) error {
-	all, length, err := p.in.dequeElements(at, 0, uint64(p.l.Elements))
+func (p *printer) deque(at addr.Run, _ Class) error {
+	all, length, err := p.r.dequeElements(at, 0, uint64(p.l.Elements))
 	if err != nil {
 		return err
 	}
-	limit, err := p.in.mem.word(at + addr.Run(p.in.layout.Deque.Max))
+	limit, err := p.r.Word(at + addr.Run(p.r.layout.Deque.Max))
 	if err != nil {
 		return err
 	}
@@ -115,11 +115,11 @@ func (p *printer) deque(at addr.Run, _ class) error {
 	return nil
 }
 
-func (p *printer) cell(at addr.Run, _ class) error {
+func (p *printer) cell(at addr.Run, _ Class) error {
 	if p.deep("<cell ", ">") {
 		return nil
 	}
-	of, err := p.in.mem.field(at, p.in.layout.Cell)
+	of, err := p.r.Field(at, p.r.layout.Cell)
 	if err != nil {
 		return err
 	}
@@ -129,75 +129,78 @@ func (p *printer) cell(at addr.Run, _ class) error {
 	return nil
 }
 
-func (p *printer) module(at addr.Run, c class) error {
-	name, err := p.in.mem.field(at, p.in.layout.Module.Name)
+func (p *printer) module(at addr.Run, c Class) error {
+	name, err := p.r.Field(at, p.r.layout.Module.Name)
 	if err != nil {
 		return err
 	}
-	chars, _, err := p.in.characters(name, 0, maxText)
+	chars, _, err := p.r.characters(name, 0, maxText)
 	if err != nil {
 		return err
 	}
-	p.out.WriteString("<" + c.name + " " + quote(chars) + ">")
+	p.out.WriteString("<" + c.Name + " " + quote(chars) + ">")
 	return nil
 }
 
+// ModuleDict is the dict of a module object (PyModuleObject.md_dict).
+func (r *Reader) ModuleDict(at addr.Run) (addr.Run, error) { return r.Field(at, r.layout.Module.Dict) }
+
 // functionName is the qualified name of a function.
-func (in *Interpreter) functionName(at addr.Run) (string, error) {
-	name, err := in.mem.field(at, in.layout.Function.Qualname)
+func (r *Reader) functionName(at addr.Run) (string, error) {
+	name, err := r.Field(at, r.layout.Function.Qualname)
 	if err != nil {
 		return "", err
 	}
-	return in.Text(name)
+	return r.Text(name)
 }
 
-func (p *printer) function(at addr.Run, c class) error {
-	name, err := p.in.functionName(at)
+func (p *printer) function(at addr.Run, c Class) error {
+	name, err := p.r.functionName(at)
 	if err == nil {
-		p.out.WriteString("<" + c.name + " " + name + ">")
+		p.out.WriteString("<" + c.Name + " " + name + ">")
 	}
 	return err
 }
 
 // method writes a function that is bound to an object: PyMethodObject.
-func (p *printer) method(at addr.Run, _ class) error {
-	function, err := p.in.mem.field(at, p.in.layout.Method.Function)
+func (p *printer) method(at addr.Run, _ Class) error {
+	function, err := p.r.Field(at, p.r.layout.Method.Function)
 	if err != nil {
 		return err
 	}
-	bound, err := p.in.mem.field(at, p.in.layout.Method.Self)
+	bound, err := p.r.Field(at, p.r.layout.Method.Self)
 	if err != nil {
 		return err
 	}
-	f, err := p.in.class(function)
+	f, err := p.r.ClassOf(function)
 	if err != nil {
 		return err
 	}
-	name := f.short()
-	if f.name == "function" {
-		if name, err = p.in.functionName(function); err != nil {
+	name := f.Short()
+	if f.Name == "function" {
+		if name, err = p.r.functionName(function); err != nil {
 			return err
 		}
 	}
 	p.out.WriteString("<bound method " + name)
-	if self, err := p.in.class(bound); err == nil {
-		fmt.Fprintf(&p.out, " of %s at %v", self.short(), bound)
+	if self, err := p.r.ClassOf(bound); err == nil {
+		fmt.Fprintf(&p.out, " of %s at %v", self.Short(), bound)
 	}
 	p.out.WriteByte('>')
 	return nil
 }
 
 // builtin writes a function of C: PyCFunctionObject.
-func (p *printer) builtin(at addr.Run, _ class) error {
-	def, err := p.in.mem.field(at, p.in.layout.CFunction.Def)
+func (p *printer) builtin(at addr.Run, _ Class) error {
+	def, err := p.r.Field(at, p.r.layout.CFunction.Def)
 	if err != nil {
 		return err
 	}
-	name, err := p.in.mem.field(def, layout.MethodName)
+	name, err := p.r.Field(def, layout.MethodName)
 	if err != nil {
 		return err
 	}
-	text, err := p.in.cString(name)
+	text, err := p.r.cString(name)
 	if err == nil {
 		p.out.WriteString("<built-in function " + text + ">")
 	}
@@ -205,43 +208,43 @@ func (p *printer) builtin(at addr.Run, _ class) error {
 }
 
 // exception writes what an exception was made with.
-func (p *printer) exception(at addr.Run, c class) error {
-	args, err := p.in.mem.field(at, p.in.layout.Exception.Args)
+func (p *printer) exception(at addr.Run, c Class) error {
+	args, err := p.r.Field(at, p.r.layout.Exception.Args)
 	if err != nil {
 		return err
 	}
-	n, err := p.in.count(args)
+	n, err := p.r.Count(args)
 	if err != nil {
 		return err
 	}
-	return p.elements(args+addr.Run(p.in.layout.Tuple.Items), 0, n, c.short()+"(", ")")
+	return p.elements(args+addr.Run(p.r.layout.Tuple.Items), 0, n, c.Short()+"(", ")")
 }
 
-func (p *printer) date(at addr.Run, _ class) error {
-	b, err := p.in.mem.read(at+addr.Run(p.in.layout.Date.Data), 4)
+func (p *printer) date(at addr.Run, _ Class) error {
+	b, err := p.r.Read(at+addr.Run(p.r.layout.Date.Data), 4)
 	if err == nil {
 		fmt.Fprintf(&p.out, "datetime.date(%d, %d, %d)", binary.BigEndian.Uint16(b), b[2], b[3])
 	}
 	return err
 }
 
-func (p *printer) datetime(at addr.Run, _ class) error {
-	b, err := p.in.mem.read(at+addr.Run(p.in.layout.Date.Zoned), 12)
+func (p *printer) datetime(at addr.Run, _ Class) error {
+	b, err := p.r.Read(at+addr.Run(p.r.layout.Date.Zoned), 12)
 	if err != nil {
 		return err
 	}
 	d := b[1:]
 	fmt.Fprintf(&p.out, "datetime.datetime(%d, %d, %d, ", binary.BigEndian.Uint16(d), d[2], d[3])
-	return p.clockText(d[4:], b[0] != 0, b[11], at+addr.Run(p.in.layout.Date.DatetimeZone))
+	return p.clockText(d[4:], b[0] != 0, b[11], at+addr.Run(p.r.layout.Date.DatetimeZone))
 }
 
-func (p *printer) clock(at addr.Run, _ class) error {
-	b, err := p.in.mem.read(at+addr.Run(p.in.layout.Date.Zoned), 8)
+func (p *printer) clock(at addr.Run, _ Class) error {
+	b, err := p.r.Read(at+addr.Run(p.r.layout.Date.Zoned), 8)
 	if err != nil {
 		return err
 	}
 	p.out.WriteString("datetime.time(")
-	return p.clockText(b[1:], b[0] != 0, b[7], at+addr.Run(p.in.layout.Date.TimeZone))
+	return p.clockText(b[1:], b[0] != 0, b[7], at+addr.Run(p.r.layout.Date.TimeZone))
 }
 
 // clockText writes hour, minute and so on: the last ones only if they are not 0.
@@ -258,7 +261,7 @@ func (p *printer) clockText(d []byte, zoned bool, fold byte, zone addr.Run) erro
 		fmt.Fprintf(&p.out, ", fold=%d", fold)
 	}
 	if zoned {
-		at, err := p.in.mem.pointer(zone)
+		at, err := p.r.Pointer(zone)
 		if err != nil {
 			return err
 		}
@@ -269,8 +272,8 @@ func (p *printer) clockText(d []byte, zoned bool, fold byte, zone addr.Run) erro
 	return nil
 }
 
-func (p *printer) timedelta(at addr.Run, _ class) error {
-	b, err := p.in.mem.read(at+addr.Run(p.in.layout.Delta.Days), 12)
+func (p *printer) timedelta(at addr.Run, _ Class) error {
+	b, err := p.r.Read(at+addr.Run(p.r.layout.Delta.Days), 12)
 	if err != nil {
 		return err
 	}
@@ -288,17 +291,17 @@ func (p *printer) timedelta(at addr.Run, _ class) error {
 }
 
 // timezone writes the distance from UTC and the name, if it has one.
-func (p *printer) timezone(at addr.Run, _ class) error {
-	l := &p.in.layout.Timezone
-	offset, err := p.in.mem.field(at, l.Offset)
+func (p *printer) timezone(at addr.Run, _ Class) error {
+	l := &p.r.layout.Timezone
+	offset, err := p.r.Field(at, l.Offset)
 	if err != nil {
 		return err
 	}
-	name, err := p.in.mem.field(at, l.Name)
+	name, err := p.r.Field(at, l.Name)
 	if err != nil {
 		return err
 	}
-	away, err := p.in.mem.read(offset+addr.Run(p.in.layout.Delta.Days), 12)
+	away, err := p.r.Read(offset+addr.Run(p.r.layout.Delta.Days), 12)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package python
+package inspect
 
 import (
 	"encoding/binary"

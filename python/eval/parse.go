@@ -1,4 +1,4 @@
-package python
+package eval
 
 import (
 	"errors"
@@ -8,19 +8,40 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"hdb/internal/addr"
+	"hdb/python/inspect"
 )
 
 // An evaluator computes an expression while it reads it.
 type evaluator struct {
-	in    *Interpreter
-	frame Frame
-	names Names // nil: those of the frame
+	r     *inspect.Reader
+	names Names
 	rest  string
 	depth int
 }
 
-// maxNested bounds parentheses within each other.
-const maxNested = 64
+// Names finds the object of a name; 0: there is none.
+type Names func(r *inspect.Reader, name string) (addr.Run, error)
+
+// Expression computes an expression. Together no more is read than to find one value.
+func Expression(r *inspect.Reader, names Names, text string) (inspect.Value, error) {
+	e := evaluator{r: r.Bounded(inspect.MaxSearch), names: names, rest: text}
+	v, err := e.expression()
+	if err != nil {
+		return inspect.Value{}, err
+	}
+	if e.space(); e.rest != "" {
+		return inspect.Value{}, fmt.Errorf("%q: only names, .attribute, [constant], [from:to] and len() can be read without running code", e.rest)
+	}
+	return v, nil
+}
+
+// maxDigits bounds a number between brackets, maxNested parentheses within each other.
+const (
+	maxDigits = 4096
+	maxNested = 64
+)
 
 func (e *evaluator) space() { e.rest = strings.TrimLeft(e.rest, " \t") }
 
@@ -60,7 +81,7 @@ func (e *evaluator) word() string {
 }
 
 // expression is a name, len(expression) or one in parentheses, with what is read of it.
-func (e *evaluator) expression() (v Value, err error) {
+func (e *evaluator) expression() (v inspect.Value, err error) {
 	if e.depth++; e.depth > maxNested {
 		return v, fmt.Errorf("more than %d parentheses", maxNested)
 	}
@@ -88,17 +109,21 @@ func (e *evaluator) expression() (v Value, err error) {
 		if err := e.expect(")"); err != nil {
 			return v, err
 		}
-		n, err := e.in.length(v)
-		return Value{text: strconv.FormatUint(n, 10)}, err
+		n, err := e.r.Length(v)
+		return inspect.Literal(strconv.FormatUint(n, 10)), err
 	}
-	if v, err = e.found(name); err != nil {
+	v.At, err = e.names(e.r, name)
+	if err == nil && v.At == 0 {
+		err = fmt.Errorf("no name %s", name)
+	}
+	if err != nil {
 		return v, err
 	}
 	return e.trailers(v)
 }
 
 // trailers are .attribute, [constant] and [from:to].
-func (e *evaluator) trailers(v Value) (Value, error) {
+func (e *evaluator) trailers(v inspect.Value) (inspect.Value, error) {
 	for {
 		var err error
 		switch {
@@ -110,7 +135,7 @@ func (e *evaluator) trailers(v Value) (Value, error) {
 			if v.At == 0 {
 				return v, fmt.Errorf(".%s: no attribute of it can be read", name)
 			}
-			v, err = e.in.attribute(v.At, name)
+			v, err = e.r.Attribute(v.At, name)
 		case e.accept("["):
 			v, err = e.brackets(v)
 		case e.accept("("):
@@ -124,7 +149,7 @@ func (e *evaluator) trailers(v Value) (Value, error) {
 	}
 }
 
-func (e *evaluator) brackets(v Value) (Value, error) {
+func (e *evaluator) brackets(v inspect.Value) (inspect.Value, error) {
 	var from, to *big.Int
 	if e.space(); !strings.HasPrefix(e.rest, ":") {
 		k, err := e.constant()
@@ -132,18 +157,18 @@ func (e *evaluator) brackets(v Value) (Value, error) {
 			return v, err
 		}
 		if e.accept("]") {
-			return e.in.item(v, k)
+			return e.r.Item(v, k)
 		}
 		if e.accept(",") { // a tuple without parentheses
-			if k, err = e.tuple(constant{kind: constTuple, parts: []constant{k}}, "]"); err != nil {
+			if k, err = e.tuple(inspect.Key{Kind: inspect.KeyTuple, Parts: []inspect.Key{k}}, "]"); err != nil {
 				return v, err
 			}
-			return e.in.item(v, k)
+			return e.r.Item(v, k)
 		}
-		if k.kind != constInt {
+		if k.Kind != inspect.KeyInt {
 			return v, fmt.Errorf("%q: ] expected", e.rest)
 		}
-		from = k.number
+		from = k.Number
 	}
 	if err := e.expect(":"); err != nil {
 		return v, err
@@ -153,62 +178,28 @@ func (e *evaluator) brackets(v Value) (Value, error) {
 		if err != nil {
 			return v, err
 		}
-		if k.kind != constInt {
-			return v, fmt.Errorf("%s: a number is expected", k.source)
+		if k.Kind != inspect.KeyInt {
+			return v, fmt.Errorf("%s: a number is expected", k.Source)
 		}
-		to = k.number
+		to = k.Number
 	}
 	if err := e.expect("]"); err != nil {
 		return v, err
 	}
-	return e.in.slice(v, from, to)
+	return e.r.Slice(v, from, to)
 }
 
-// Kinds of constants.
-const (
-	constInt = iota
-	constText
-	constBytes
-	constName // None, True, False
-	constTuple
-)
-
-// A constant is a key.
-type constant struct {
-	kind   int
-	number *big.Int
-	text   string
-	parts  []constant
-	source string
-}
-
-// hash is that of a number, which dicts keep beside their keys (_PyHASH_MODULUS).
-func (k constant) hash() (int64, bool) {
-	if k.kind != constInt {
-		return 0, false
-	}
-	modulus := big.NewInt(1<<61 - 1)
-	h := new(big.Int).Mod(new(big.Int).Abs(k.number), modulus).Int64()
-	if k.number.Sign() < 0 {
-		h = -h
-	}
-	if h == -1 {
-		h = -2
-	}
-	return h, true
-}
-
-func (e *evaluator) constant() (k constant, err error) {
+func (e *evaluator) constant() (k inspect.Key, err error) {
 	e.space()
 	before := e.rest
-	defer func() { k.source = strings.TrimSpace(before[:len(before)-len(e.rest)]) }()
+	defer func() { k.Source = strings.TrimSpace(before[:len(before)-len(e.rest)]) }()
 	if e.depth++; e.depth > maxNested {
 		return k, fmt.Errorf("more than %d parentheses", maxNested)
 	}
 	defer func() { e.depth-- }()
 	if e.accept("(") {
 		if e.accept(")") {
-			return constant{kind: constTuple}, nil
+			return inspect.Key{Kind: inspect.KeyTuple}, nil
 		}
 		first, err := e.constant()
 		if err != nil {
@@ -220,16 +211,16 @@ func (e *evaluator) constant() (k constant, err error) {
 		if err := e.expect(","); err != nil {
 			return k, err
 		}
-		return e.tuple(constant{kind: constTuple, parts: []constant{first}}, ")")
+		return e.tuple(inspect.Key{Kind: inspect.KeyTuple, Parts: []inspect.Key{first}}, ")")
 	}
 	if strings.HasPrefix(e.rest, "b'") || strings.HasPrefix(e.rest, `b"`) {
 		e.rest = e.rest[1:]
 		text, err := e.quoted(true)
-		return constant{kind: constBytes, text: text}, err
+		return inspect.Key{Kind: inspect.KeyBytes, Text: text}, err
 	}
 	if strings.HasPrefix(e.rest, "'") || strings.HasPrefix(e.rest, `"`) {
 		text, err := e.quoted(false)
-		return constant{kind: constText, text: text}, err
+		return inspect.Key{Kind: inspect.KeyText, Text: text}, err
 	}
 	end := 0
 	for end < len(e.rest) && (e.rest[end] == '_' || e.rest[end] == '-' && end == 0 || e.rest[end] >= '0' && e.rest[end] <= '9' || e.rest[end] >= 'a' && e.rest[end] <= 'z' || e.rest[end] >= 'A' && e.rest[end] <= 'Z') {
@@ -239,26 +230,26 @@ func (e *evaluator) constant() (k constant, err error) {
 	e.rest = e.rest[end:]
 	switch word {
 	case "None", "True", "False":
-		return constant{kind: constName, text: word}, nil
+		return inspect.Key{Kind: inspect.KeyName, Text: word}, nil
 	}
 	if word+e.rest == "" {
 		return k, errors.New("the expression ends within its brackets")
 	}
 	n, ok := new(big.Int).SetString(word, 0)
-	if !ok || end > maxText {
+	if !ok || end > maxDigits {
 		return k, fmt.Errorf("%q: a constant is expected between the brackets: a number, a text, None, True, False or a tuple of these", word+e.rest)
 	}
-	return constant{kind: constInt, number: n}, nil
+	return inspect.Key{Kind: inspect.KeyInt, Number: n}, nil
 }
 
 // tuple reads the rest of one, up to its end.
-func (e *evaluator) tuple(k constant, end string) (constant, error) {
+func (e *evaluator) tuple(k inspect.Key, end string) (inspect.Key, error) {
 	for !e.accept(end) {
 		part, err := e.constant()
 		if err != nil {
 			return k, err
 		}
-		k.parts = append(k.parts, part)
+		k.Parts = append(k.Parts, part)
 		if !e.accept(",") {
 			return k, e.expect(end)
 		}

@@ -1,7 +1,8 @@
-package python
+package inspect
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -27,62 +28,64 @@ const (
 // A printer writes the text of one value, as repr() would: but nothing runs, so that a
 // class's own __repr__ is not asked.
 type printer struct {
-	in    *Interpreter
+	r     *Reader
 	l     Limits
 	out   strings.Builder
 	above []addr.Run // containers that the value is in
 }
 
 // Repr is the text of an object.
-func (in *Interpreter) Repr(at addr.Run, l Limits) string {
+func (r *Reader) Repr(at addr.Run, l Limits) string {
 	limit := maxRead
-	if in.mem.left != nil {
-		limit = min(limit, *in.mem.left)
+	if r.left != nil {
+		limit = min(limit, *r.left)
 	}
-	p := &printer{in: in.bounded(limit), l: l}
+	p := &printer{r: r.Bounded(limit), l: l}
 	p.value(at)
-	if in.mem.left != nil {
-		*in.mem.left -= limit - *p.in.mem.left
+	if r.left != nil {
+		*r.left -= limit - *p.r.left
 	}
 	return p.out.String()
 }
 
-// A class is what is known of an object's type.
-type class struct {
-	at   addr.Run
-	name string
+// A Class is what is known of an object's type.
+type Class struct {
+	At   addr.Run
+	Name string
 	layout.Class
+
+	r *Reader
 }
 
-// short is the class's name without the module.
-func (c class) short() string { return c.name[strings.LastIndexByte(c.name, '.')+1:] }
+// Short is the class's name without the module.
+func (c Class) Short() string { return c.Name[strings.LastIndexByte(c.Name, '.')+1:] }
 
-func (in *Interpreter) class(object addr.Run) (c class, err error) {
-	if c.at, err = in.mem.field(object, in.layout.Object.Type); err != nil {
+func (r *Reader) ClassOf(object addr.Run) (c Class, err error) {
+	if c.At, err = r.Field(object, r.layout.Object.Type); err != nil {
 		return c, err
 	}
-	return in.classAt(c.at)
+	return r.ClassAt(c.At)
 }
 
-func (in *Interpreter) classAt(at addr.Run) (c class, err error) {
-	b, err := in.mem.read(at, in.layout.Type.DictAt+8)
+func (r *Reader) ClassAt(at addr.Run) (c Class, err error) {
+	b, err := r.Read(at, r.layout.Type.DictAt+8)
 	if err != nil {
 		return c, err
 	}
-	c.at, c.Class = at, in.layout.Type.Class(b)
-	c.name, err = in.cString(pointerIn(b, in.layout.Type.Name))
+	c = Class{At: at, Class: r.layout.Type.Class(b), r: r}
+	c.Name, err = r.cString(pointerIn(b, r.layout.Type.Name))
 	return c, err
 }
 
 // cString is the text at an address, up to a NUL.
-func (in *Interpreter) cString(at addr.Run) (string, error) {
+func (r *Reader) cString(at addr.Run) (string, error) {
 	var out []byte
 	for len(out) < maxText {
-		if err := in.mem.take(64); err != nil {
+		if err := r.take(64); err != nil {
 			return "", err
 		}
 		b := make([]byte, 64)
-		n, err := in.mem.mem.ReadAt(b, int64(at)+int64(len(out)))
+		n, err := r.ReadAt(b, int64(at)+int64(len(out)))
 		if n == 0 {
 			return "", fmt.Errorf("read %v: %w", at, err)
 		}
@@ -105,13 +108,11 @@ func (p *printer) value(at addr.Run) {
 		p.out.WriteString("<no value>")
 		return
 	}
-	for _, s := range p.in.singletons {
-		if s.at == at {
-			p.out.WriteString(s.text)
-			return
-		}
+	if name := p.r.Singleton(at); name != "" {
+		p.out.WriteString(name)
+		return
 	}
-	c, err := p.in.class(at)
+	c, err := p.r.ClassOf(at)
 	if err != nil {
 		p.fail(err)
 		return
@@ -128,9 +129,9 @@ func (p *printer) value(at addr.Run) {
 }
 
 // object writes what is neither a singleton nor in itself.
-func (p *printer) object(at addr.Run, c class) error {
-	if c.Flags&(layout.IsInt|layout.IsText|layout.IsTuple) != 0 && p.in.isEnum(c) { // of IntEnum and StrEnum
-		all, err := p.in.attributes(at, c, p.l.Elements)
+func (p *printer) object(at addr.Run, c Class) error {
+	if c.Flags&(layout.IsInt|layout.IsText|layout.IsTuple) != 0 && c.isEnum() { // of IntEnum and StrEnum
+		all, err := c.attributes(at, p.l.Elements)
 		if err != nil {
 			return err
 		}
@@ -148,7 +149,7 @@ func (p *printer) object(at addr.Run, c class) error {
 	case c.Flags&layout.IsTuple != 0:
 		return p.tuple(at, c)
 	case c.Flags&layout.IsList != 0:
-		items, err := p.in.mem.field(at, p.in.layout.List.Items)
+		items, err := p.r.Field(at, p.r.layout.List.Items)
 		if err != nil {
 			return err
 		}
@@ -158,8 +159,8 @@ func (p *printer) object(at addr.Run, c class) error {
 	case c.Flags&layout.IsException != 0:
 		return p.exception(at, c)
 	}
-	if write := p.in.printerOf(c); write != nil {
-		return write(p, at, c)
+	if base := c.BuiltinBase(); base != "" {
+		return objectPrinters[base](p, at, c)
 	}
 	return p.instance(at, c)
 }
@@ -167,33 +168,44 @@ func (p *printer) object(at addr.Run, c class) error {
 // maxHeight bounds the classes above one that are looked at.
 const maxHeight = 64
 
-// printerOf is the printer of a class of the interpreter, or of one that is made of it.
-func (in *Interpreter) printerOf(c class) func(*printer, addr.Run, class) error {
-	for range maxHeight {
-		if write := objectPrinters[c.name]; write != nil {
-			return write
-		}
-		base, err := in.mem.field(c.at, in.layout.Type.Base)
-		if err != nil || base == 0 {
-			return nil
-		}
-		if c, err = in.classAt(base); err != nil {
-			return nil
+// Bases are a class and those that it is made of, by tp_base.
+func (c Class) Bases() iter.Seq[Class] {
+	return func(yield func(Class) bool) {
+		for range maxHeight {
+			if !yield(c) {
+				return
+			}
+			base, err := c.r.Field(c.At, c.r.layout.Type.Base)
+			if err != nil || base == 0 {
+				return
+			}
+			if c, err = c.r.ClassAt(base); err != nil {
+				return
+			}
 		}
 	}
-	return nil
+}
+
+// BuiltinBase is the class of the interpreter that a class is made of, "" if none is known.
+func (c Class) BuiltinBase() string {
+	for b := range c.Bases() {
+		if objectPrinters[b.Name] != nil {
+			return b.Name
+		}
+	}
+	return ""
 }
 
 func (p *printer) class(at addr.Run) error {
-	c, err := p.in.classAt(at)
+	c, err := p.r.ClassAt(at)
 	if err == nil {
-		p.out.WriteString("<class '" + c.name + "'>")
+		p.out.WriteString("<class '" + c.Name + "'>")
 	}
 	return err
 }
 
 func (p *printer) text(at addr.Run) error {
-	chars, length, err := p.in.characters(at, 0, uint64(p.l.Elements)*10)
+	chars, length, err := p.r.characters(at, 0, uint64(p.l.Elements)*10)
 	if err != nil {
 		return err
 	}
@@ -205,15 +217,15 @@ func (p *printer) text(at addr.Run) error {
 }
 
 func (p *printer) bytes(at addr.Run) error {
-	n, err := p.in.count(at)
+	n, err := p.r.Count(at)
 	if err != nil {
 		return err
 	}
-	return p.rawBytes(at+addr.Run(p.in.layout.Bytes.Data), n)
+	return p.rawBytes(at+addr.Run(p.r.layout.Bytes.Data), n)
 }
 
 func (p *printer) rawBytes(at addr.Run, n uint64) error {
-	b, err := p.in.mem.read(at, int(min(n, uint64(p.l.Elements)*10)))
+	b, err := p.r.Read(at, int(min(n, uint64(p.l.Elements)*10)))
 	if err != nil {
 		return err
 	}
@@ -234,16 +246,16 @@ func (p *printer) deep(open, end string) bool {
 }
 
 // tuple writes a tuple, or a named one: collections.namedtuple keeps the names in _fields.
-func (p *printer) tuple(at addr.Run, c class) error {
-	if c.name == "tuple" {
-		return p.sequence(at, at+addr.Run(p.in.layout.Tuple.Items), "(", ")")
+func (p *printer) tuple(at addr.Run, c Class) error {
+	if c.Name == "tuple" {
+		return p.sequence(at, at+addr.Run(p.r.layout.Tuple.Items), "(", ")")
 	}
-	p.out.WriteString(c.short())
-	fields, err := p.in.classAttribute(c.at, "_fields")
+	p.out.WriteString(c.Short())
+	fields, err := c.attribute("_fields")
 	if err != nil || fields == 0 || c.Flags&layout.IsHeapType == 0 {
-		return p.sequence(at, at+addr.Run(p.in.layout.Tuple.Items), "(", ")")
+		return p.sequence(at, at+addr.Run(p.r.layout.Tuple.Items), "(", ")")
 	}
-	n, err := p.in.count(at)
+	n, err := p.r.Count(at)
 	if err != nil {
 		return err
 	}
@@ -251,11 +263,11 @@ func (p *printer) tuple(at addr.Run, c class) error {
 		return nil
 	}
 	shown := int(min(n, uint64(p.l.Elements)))
-	values, err := p.in.mem.read(at+addr.Run(p.in.layout.Tuple.Items), 8*shown)
+	values, err := p.r.Read(at+addr.Run(p.r.layout.Tuple.Items), 8*shown)
 	if err != nil {
 		return err
 	}
-	keys, err := p.in.mem.read(fields+addr.Run(p.in.layout.Tuple.Items), 8*shown)
+	keys, err := p.r.Read(fields+addr.Run(p.r.layout.Tuple.Items), 8*shown)
 	if err != nil {
 		return err
 	}
@@ -264,7 +276,7 @@ func (p *printer) tuple(at addr.Run, c class) error {
 		if i > 0 {
 			p.out.WriteString(", ")
 		}
-		if name, err := p.in.Text(pointerIn(keys, 8*i)); err == nil {
+		if name, err := p.r.Text(pointerIn(keys, 8*i)); err == nil {
 			p.out.WriteString(name + "=")
 		}
 		p.value(pointerIn(values, 8*i))
@@ -277,7 +289,7 @@ func (p *printer) tuple(at addr.Run, c class) error {
 }
 
 func (p *printer) sequence(at, items addr.Run, open, end string) error {
-	n, err := p.in.count(at)
+	n, err := p.r.Count(at)
 	if err != nil {
 		return err
 	}
@@ -289,7 +301,7 @@ func (p *printer) elements(items addr.Run, before, n uint64, open, end string) e
 	if n > 0 && p.deep(open, end) {
 		return nil
 	}
-	b, err := p.in.mem.read(items+addr.Run(8*before), 8*int(min(n, uint64(p.l.Elements))))
+	b, err := p.r.Read(items+addr.Run(8*before), 8*int(min(n, uint64(p.l.Elements))))
 	if err != nil {
 		return err
 	}

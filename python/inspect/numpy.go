@@ -1,4 +1,4 @@
-package python
+package inspect
 
 import (
 	"encoding/binary"
@@ -22,7 +22,7 @@ const maxDimensions = 64
 
 // An ndarray is what PyArrayObject has of an array (ndarraytypes.h), which is the same in numpy 1 and 2.
 type ndarray struct {
-	mem            reader
+	r              *Reader
 	data, descr    addr.Run
 	shape, strides []int64 // elements and bytes along each axis
 	dtype          int     // its number, in dtypes or not
@@ -30,19 +30,19 @@ type ndarray struct {
 }
 
 // ndarray reads the array at an address.
-func (in *Interpreter) ndarray(at addr.Run) (*ndarray, error) {
-	head := addr.Run(in.layout.Object.Size)
-	b, err := in.mem.read(at+head, 48)
+func (r *Reader) ndarray(at addr.Run) (*ndarray, error) {
+	head := addr.Run(r.layout.Object.Size)
+	b, err := r.Read(at+head, 48)
 	if err != nil {
 		return nil, err
 	}
-	a := &ndarray{mem: in.mem, data: pointerIn(b, 0), descr: pointerIn(b, 40)}
+	a := &ndarray{r: r, data: pointerIn(b, 0), descr: pointerIn(b, 40)}
 	nd := intIn(b, 8)
 	if nd < 0 || nd > maxDimensions {
 		return nil, fmt.Errorf("an array of %d dimensions", nd)
 	}
 	for from, to := range map[int]*[]int64{16: &a.shape, 24: &a.strides} {
-		raw, err := in.mem.read(pointerIn(b, from), 8*nd)
+		raw, err := r.Read(pointerIn(b, from), 8*nd)
 		if err != nil {
 			return nil, err
 		}
@@ -50,7 +50,7 @@ func (in *Interpreter) ndarray(at addr.Run) (*ndarray, error) {
 			*to = append(*to, int64(pointerIn(raw, i)))
 		}
 	}
-	d, err := in.mem.read(a.descr+head, 16)
+	d, err := r.Read(a.descr+head, 16)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (a *ndarray) element(index int64) (Value, error) {
 	if len(a.shape) != 1 || !ok {
 		return Value{}, fmt.Errorf("[%d] of an array of %d dimensions of %s is not read", index, len(a.shape), a.typeName())
 	}
-	b, err := a.mem.read(a.data+addr.Run(index*a.strides[0]), size)
+	b, err := a.r.Read(a.data+addr.Run(index*a.strides[0]), size)
 	if err != nil {
 		return Value{}, err
 	}
@@ -174,19 +174,19 @@ func scalarText(dtype string, b []byte, bigEndian bool) (string, bool) {
 }
 
 // array tells the shape of numpy's array and the type of its elements.
-func (p *printer) array(at addr.Run, c class) error {
-	a, err := p.in.ndarray(at)
+func (p *printer) array(at addr.Run, c Class) error {
+	a, err := p.r.ndarray(at)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(&p.out, "<%s of shape %s, dtype %s>", c.name, a.shapeText(), a.typeName())
+	fmt.Fprintf(&p.out, "<%s of shape %s, dtype %s>", c.Name, a.shapeText(), a.typeName())
 	return nil
 }
 
 // numpyScalar writes a scalar, whose value is behind the object's head (arrayscalars.h).
-func (p *printer) numpyScalar(at addr.Run, c class) error {
-	name := strings.TrimSuffix(strings.TrimPrefix(c.name, "numpy."), "_") // bool_ of numpy 1
-	b, err := p.in.mem.read(at+addr.Run(p.in.layout.Object.Size), 16)
+func (p *printer) numpyScalar(at addr.Run, c Class) error {
+	name := strings.TrimSuffix(strings.TrimPrefix(c.Name, "numpy."), "_") // bool_ of numpy 1
+	b, err := p.r.Read(at+addr.Run(p.r.layout.Object.Size), 16)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package python
+package inspect
 
 import (
 	"encoding/binary"
@@ -16,8 +16,8 @@ var errNoText = errors.New("not a str object")
 
 // Text is the characters of a str object, cut after maxText. Surrogates, which stand for
 // bytes of file names that are no text, are written as U+FFFD.
-func (in *Interpreter) Text(at addr.Run) (string, error) {
-	chars, length, err := in.characters(at, 0, maxText)
+func (r *Reader) Text(at addr.Run) (string, error) {
+	chars, length, err := r.characters(at, 0, maxText)
 	if err != nil {
 		return "", err
 	}
@@ -33,9 +33,9 @@ func (in *Interpreter) Text(at addr.Run) (string, error) {
 }
 
 // characters are at most limit of those of a str object, from one on, and how many it has.
-func (in *Interpreter) characters(at addr.Run, from, limit uint64) (chars []rune, length uint64, err error) {
-	l := &in.layout.Text
-	b, err := in.mem.read(at, l.Compact)
+func (r *Reader) characters(at addr.Run, from, limit uint64) (chars []rune, length uint64, err error) {
+	l := &r.layout.Text
+	b, err := r.Read(at, l.Compact)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -47,7 +47,7 @@ func (in *Interpreter) characters(at addr.Run, from, limit uint64) (chars []rune
 	case width != 1 && width != 2 && width != 4:
 		return nil, 0, fmt.Errorf("%v: %w", at, errNoText)
 	case !state.Compact:
-		if data, err = in.mem.field(at, l.Compact); err != nil {
+		if data, err = r.Field(at, l.Compact); err != nil {
 			return nil, 0, err
 		}
 	case !state.ASCII:
@@ -56,7 +56,7 @@ func (in *Interpreter) characters(at addr.Run, from, limit uint64) (chars []rune
 	if from >= length {
 		return nil, length, nil
 	}
-	raw, err := in.mem.read(data+addr.Run(from)*addr.Run(width), int(min(length-from, limit))*width)
+	raw, err := r.Read(data+addr.Run(from)*addr.Run(width), int(min(length-from, limit))*width)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -74,16 +74,16 @@ func (in *Interpreter) characters(at addr.Run, from, limit uint64) (chars []rune
 	return chars, length, nil
 }
 
-// bytes is what a bytes object holds.
-func (in *Interpreter) bytes(at addr.Run) ([]byte, error) {
-	n, err := in.count(at)
+// Bytes is what a bytes object holds.
+func (r *Reader) Bytes(at addr.Run) ([]byte, error) {
+	n, err := r.Count(at)
 	if err != nil {
 		return nil, err
 	}
-	if n > maxTable {
-		return nil, fmt.Errorf("%v: %d bytes, at most %d are read", at, n, maxTable)
+	if n > maxBytes {
+		return nil, fmt.Errorf("%v: %d bytes, at most %d are read", at, n, maxBytes)
 	}
-	return in.mem.read(at+addr.Run(in.layout.Bytes.Data), int(n))
+	return r.Read(at+addr.Run(r.layout.Bytes.Data), int(n))
 }
 
 // quote writes characters as repr() does (unicode_repr in Objects/unicodeobject.c).
