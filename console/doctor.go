@@ -217,7 +217,7 @@ func remedyText(d *names.Diagnosis, r names.Remedy) string {
 	return ""
 }
 
-// told tells whether the places that were printed say so already.
+// told reports whether the places that were printed say so already.
 func told(d *names.Diagnosis, why string) bool {
 	return slices.ContainsFunc(d.Attempts[:min(len(d.Attempts), maxLooked)], func(a symbols.Attempt) bool { return a.Why != "" && strings.HasSuffix(why, a.Why) })
 }

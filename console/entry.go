@@ -17,8 +17,8 @@ func (c *Console) Attach(pid int) error {
 	return stops.RunAttach(context.Background(), c.Desk, shell.Input{Name: "attach", Raw: arg, Args: []string{arg}})
 }
 
-// CommandLine is the line of the console that the words of a shell's command line stand for:
-// it is read back as those words. A condition or expression may be one word or several.
+// CommandLine is the line of the console that the words of a shell's command line represent: it is
+// read back as those words. A condition or expression may be one word or several.
 func CommandLine(words []string) (string, error) {
 	cmd, _, _, err := commandTable(nil).Resolve(strings.Join(words, " "))
 	if err != nil {

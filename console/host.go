@@ -25,7 +25,7 @@ func withAdvice(err error) error {
 	return err
 }
 
-// checkNeed tells whether the session is what a command works on.
+// checkNeed reports whether the session is what a command works on.
 func checkNeed(s *session.Session, need shell.Need) error {
 	mode := target.Empty
 	if s != nil {

@@ -239,7 +239,7 @@ func (m *monitor) refresh() {
 	}
 }
 
-// nameMore goes on looking up names when the process had its turn.
+// nameMore continues looking up names when the process had its turn.
 func (m *monitor) nameMore() {
 	if m.naming {
 		return
@@ -264,7 +264,7 @@ func (m *monitor) unfollowed() bool {
 	return m.data.Totals().Events == 0 && m.data.Info().Partial.Has(capture.NoAllocator)
 }
 
-// take has the view show this moment. It tells whether all of it is known.
+// take has the view show this moment. It reports whether all of it is known.
 func (m *monitor) take(budget time.Duration) (whole bool) {
 	err := m.data.Update()
 	whole = m.data.Name(budget)
@@ -293,7 +293,7 @@ func (m *monitor) take(budget time.Duration) (whole bool) {
 	return m.takeRows(v.Ended != "") && whole
 }
 
-// takeRows has the view show the rows of what was taken in. It tells whether all are known.
+// takeRows has the view show the rows of what was taken in. It reports whether all are known.
 func (m *monitor) takeRows(here bool) (whole bool) {
 	v := &m.view
 	switch path := m.view.Path(); {

@@ -49,7 +49,7 @@ func runMonitor(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	return nil
 }
 
-// paintedOver tells whether the program's output goes to the terminal of the view.
+// paintedOver reports whether the program's output goes to the terminal of the view.
 func paintedOver(c *desk.Desk) bool {
 	pid, _, _, ok := c.Session.Process()
 	tty, err := c.Split.FullScreen().Stat()

@@ -52,7 +52,7 @@ type captureView struct {
 	Damage  string   `json:"damage,omitempty"`
 }
 
-// viewCapture is info of the recording, with what makes its numbers less sure.
+// viewCapture is info of the recording, with what makes its numbers less certain.
 func viewCapture(s *session.Session, i capture.Info) captureView {
 	t, careful := i.Totals, s.Recorded.Caveats()
 	return captureView{i.Program, i.Args, i.PID, i.Start.UTC().Format("2006-01-02T15:04:05Z"), i.Host, i.Kernel, i.Arch, i.Created, i.Version,

@@ -33,7 +33,7 @@ var programExamples = []string{
 	`size >= 1k && req->user.id == 7`,
 }
 
-// variablesText explains what stands behind $ in expressions.
+// variablesText explains what is behind $ in expressions.
 func variablesText() string {
 	return "`set $NAME = EXPRESSION` sets a variable of hdb. It keeps a copy of the value, of any type, until hdb ends, and changes nothing in the program. A variable that was never set is void, which is false and not a number. ++, -- and += work, too. Register names, such as $rip, $pc or $xmm0, are the registers of the selected frame; a misspelt one is a void variable. `show convenience` lists the variables.\n\n" +
 		"$, $$ and $N are values that print has shown: the last one, the one before it, and the one with number N.\n\n" +

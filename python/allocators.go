@@ -71,7 +71,7 @@ func (in *Interpreter) Allocators(symbols Symbols, executable func(addr.Run) boo
 	return a, nil
 }
 
-// isTable tells whether a context and four functions are at an address.
+// isTable reports whether a context and four functions are at an address.
 func isTable(r *inspect.Reader, at addr.Run, executable func(addr.Run) bool) bool {
 	b, err := r.Read(at, layout.AllocatorSize)
 	if err != nil || at%8 != 0 || executable(pointerIn(b, 0)) {
@@ -120,15 +120,15 @@ func allocatorTable(r *inspect.Reader, function addr.Run, executable func(addr.R
 	return 0, false
 }
 
-// Pymalloc tells whether objects come from pymalloc, whose arenas hide them from the C
-// library, or something like it: from another function than what the raw domain has.
+// Pymalloc reports whether objects come from pymalloc, whose arenas hide them from the C library,
+// or something like it: from another function than what the raw domain has.
 func (in *Interpreter) Pymalloc(a Allocators) bool {
 	raw, err := in.mem.Word(a.Raw + layout.AllocatorMalloc)
 	obj, err2 := in.mem.Word(a.Obj + layout.AllocatorMalloc)
 	return err == nil && err2 == nil && raw != obj
 }
 
-// Started tells whether the interpreter has been started: there is a state of a thread.
+// Started reports whether the interpreter has been started: there is a state of a thread.
 func (in *Interpreter) Started() bool {
 	first, err := in.mem.Field(in.runtime, in.layout.Runtime.Interpreters)
 	return err == nil && first != 0

@@ -316,8 +316,8 @@ func (in asyncio) callbacks(future addr.Run) (all []addr.Run) {
 	return all
 }
 
-// wakes are the tasks and futures that a callback will go on with: what it is bound to, what
-// it shares with the function that made it, its arguments.
+// wakes are the tasks and futures that a callback will continue with: what it is bound to, what it
+// shares with the function that made it, its arguments.
 func (in asyncio) wakes(callback addr.Run) (all []addr.Run) {
 	c, err := in.mem.ClassOf(callback)
 	if err != nil {
@@ -364,7 +364,7 @@ func (in asyncio) tuple(at addr.Run) []addr.Run {
 	return all
 }
 
-// Runs tells whether a task is the one that runs in a stack: its coroutine is there.
+// Runs reports whether a task is the one that runs in a stack: its coroutine is there.
 func (t *Task) Runs(stack []Frame) bool {
 	return t.Running && slices.ContainsFunc(t.Frames, func(f Frame) bool {
 		return slices.ContainsFunc(stack, func(s Frame) bool { return s.At == f.At })

@@ -86,7 +86,7 @@ func (b *Bodies) At(at addr.Run) (*Body, error) {
 	return k, nil
 }
 
-// Still tells whether a code object is what it was when it was read.
+// Still reports whether a code object is what it was when it was read.
 func (b *Bodies) Still(k *Body) bool {
 	now, err := b.At(k.At)
 	return err == nil && (now == k || now.stamp == k.stamp && now.Start == k.Start)
@@ -181,8 +181,8 @@ type Region struct{ Low, High addr.Run }
 // scanPart is how much memory is searched at once, a multiple of what objects are aligned to.
 const scanPart = 1 << 20
 
-// Scan finds the code objects in memory that objects may lie in: those that are referred to, in whatever
-// way. ended tells, now and then, that it has been given up. Those of functions up to 3.10 have the qualified names of these.
+// Scan finds the code objects in memory that objects may be in: those that are referred to, in whatever way. ended
+// tells, now and then, that it has been given up. Those of functions up to 3.10 have the qualified names of these.
 func (b *Bodies) Scan(regions []Region, ended func() bool) (all []Named) {
 	l, f, typeAt := &b.in.layout.Code, b.function, b.in.layout.Object.Type
 	names := map[addr.Run]string{}

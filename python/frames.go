@@ -16,8 +16,8 @@ type Frame struct {
 	At   addr.Run // of its struct
 	Code *Code
 	Line int // 0: the instruction belongs to none
-	// Entry tells that C called the interpreter for it: it is the outermost of those that
-	// one native frame of _PyEval_EvalFrameDefault stands for.
+	// Entry tells that C called the interpreter for it: it is the outermost of those that one
+	// native frame of _PyEval_EvalFrameDefault represents.
 	Entry bool
 }
 

@@ -71,8 +71,8 @@ func (in *Interpreter) dictOfLocals(f Frame, b []byte) (dict addr.Run, own bool,
 // maxLocals bounds the variables of a function.
 const maxLocals = 1 << 16
 
-// variables reads one for each name of a tuple, of the kinds given or all of one. A cell
-// stands for what is in it, once it was made: an argument is in its place itself before.
+// variables reads one for each name of a tuple, of the kinds given or all of one. A cell represents
+// what is in it, once it was made: an argument is in its place itself before.
 func (in *Interpreter) variables(all []inspect.Variable, fast, names addr.Run, kinds []byte, kind byte) ([]inspect.Variable, error) {
 	n, err := in.mem.Count(names)
 	if err != nil {
@@ -141,7 +141,7 @@ func (in *Interpreter) name(f Frame, name string) (addr.Run, error) {
 		return 0, err
 	}
 	declared := false
-	for _, v := range slices.Backward(vars) { // a cell of an argument stands behind it
+	for _, v := range slices.Backward(vars) { // a cell of an argument is behind it
 		if v.Name == name {
 			if v.At != 0 {
 				return v.At, nil

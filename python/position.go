@@ -15,7 +15,7 @@ type Position struct {
 	Offset    int      // of the instruction that it executes, or executed last; below 0: none yet
 	Generator bool     // the frame is that of a generator or coroutine, from 3.11 on
 	Entry     bool     // C called the interpreter for it, 3.11; true up to 3.10
-	Previous  addr.Run // the frame that it returns to, or a frame that stands for C
+	Previous  addr.Run // the frame that it returns to, or a frame that represents C
 }
 
 // Position is that of a thread.
@@ -40,10 +40,10 @@ func (b *Bodies) Position(s State) (p Position, err error) {
 	return Position{}, nil
 }
 
-// maxShims bounds the frames that stand for C one behind the other.
+// maxShims bounds the frames that represent C one behind the other.
 const maxShims = 64
 
-// PositionOf is that of a frame; what runs in it may be further in.
+// PositionOf is that of a frame; what runs in it may be inner.
 func (b *Bodies) PositionOf(frame addr.Run) (Position, error) {
 	p, _, err := b.positionOf(frame)
 	return p, err
@@ -73,7 +73,7 @@ func (b *Bodies) positionOf(frame addr.Run) (p Position, shim bool, err error) {
 // Minor is the minor version of the interpreter.
 func (b *Bodies) Minor() int { return b.in.layout.Minor }
 
-// A Field is memory of the interpreter that tells of a change when it is written.
+// A Field is memory of the interpreter that describes a change when it is written.
 type Field struct {
 	At   addr.Run
 	Size int
@@ -115,14 +115,14 @@ func (b *Bodies) Link(frame addr.Run) Field {
 // Units is how many bytes the number counts by which a frame notes its instruction up to 3.10.
 func (b *Bodies) Units() int { return max(b.in.layout.Frame.Units, 1) }
 
-// Runs tells whether a state is that in which its thread holds the interpreter's lock.
+// Runs reports whether a state is that in which its thread holds the interpreter's lock.
 func (b *Bodies) Runs(s State) bool {
 	n, err := b.in.mem.Word(s.At + addr.Run(b.in.layout.Thread.ID))
 	return err == nil && n == s.Thread && b.in.Holds(s)
 }
 
-// Suspended tells whether a frame is that of a generator or coroutine which has yielded and
-// may go on.
+// Suspended reports whether a frame is that of a generator or coroutine which has yielded and may
+// continue.
 func (b *Bodies) Suspended(k *Body, p Position) bool {
 	const yields = 0x20 | coroutine | 0x100 | asyncGenerator // CO_GENERATOR, CO_ITERABLE_COROUTINE
 	flags, err := b.in.mem.Word(k.At + addr.Run(b.in.layout.Code.Flags))
@@ -144,7 +144,7 @@ func (b *Bodies) Suspended(k *Body, p Position) bool {
 	return err == nil && int(int8(state[0])) < l.Generator.Running
 }
 
-// Calls tells whether a frame is among those that a thread's innermost one returns to.
+// Calls reports whether a frame is among those that a thread's innermost one returns to.
 func (b *Bodies) Calls(frame addr.Run, s State) bool {
 	p, err := b.Position(s)
 	for n := 0; err == nil && p.Frame != 0 && n < MaxDepth; n++ {

@@ -29,7 +29,7 @@ func SysOf(in *Interpreter, state addr.Run) (Sys, error) {
 	return Sys{in, dict}, nil
 }
 
-// Has tells whether there is a variable.
+// Has reports whether there is a variable.
 func (s Sys) Has(name string) bool {
 	at, err := s.in.mem.Lookup(s.dict, name)
 	return err == nil && at != 0

@@ -60,8 +60,8 @@ func isIdentifier(s string) bool {
 	return s != ""
 }
 
-// InFile tells whether a code object's file is the one that is asked for: by its name, the
-// end of its path, or as a module.
+// InFile reports whether a code object's file is the one that is asked for: by its name, the end of
+// its path, or as a module.
 func (t Target) InFile(file string) bool {
 	if t.File == "" || file == t.File {
 		return true
@@ -77,9 +77,9 @@ func (t Target) InFile(file string) bool {
 	return ends(module+".py") || ends(module+"/__init__.py") || file == "<frozen "+t.File+">"
 }
 
-// isFunction tells whether a code object is that of the function that is asked for. Its name
-// may have that of the module in front. library tells files of Python's standard library: their functions are
-// meant only where the file or module is named.
+// isFunction reports whether a code object is that of the function that is asked for. Its name may have that
+// of the module in front. library tells files of Python's standard library: their functions are meant only
+// where the file or module is named.
 func (t Target) isFunction(file, qualname string, library func(file string) bool) bool {
 	if qualname == t.Function || strings.HasSuffix(qualname, "."+t.Function) {
 		return t.File != "" || !library(file)

@@ -70,7 +70,7 @@ func (in *Interpreter) appendStates(all []State, interpreter addr.Run, id int64)
 	return all, nil
 }
 
-// ErrNoState is of a thread that has never called Python, or does not any more.
+// ErrNoState is of a thread that has never called Python, or does no longer.
 var ErrNoState = errors.New("the thread does not run Python: it has no state in the interpreter")
 
 // notRunning is ErrNoState where no thread has a state: before Py_Initialize, and after Py_Finalize.
@@ -140,7 +140,7 @@ func (in *Interpreter) StateOf(self uint64) (State, error) {
 	return own[0], nil
 }
 
-// Holds tells whether a thread has the interpreter's lock in this state.
+// Holds reports whether a thread has the interpreter's lock in this state.
 func (in *Interpreter) Holds(s State) bool {
 	if in.layout.Interpreter.Lock == 0 {
 		at, err := in.mem.Field(in.runtime, in.layout.Runtime.Current)

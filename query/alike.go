@@ -9,9 +9,9 @@ import (
 	"hdb/report"
 )
 
-// alikeStacks takes stacks of a program in Python for one where they show the same: from
-// the frame on that the block belongs to. What differs further in is which of its ways the
-// interpreter took, as before and after it has specialized the code of a line.
+// alikeStacks takes stacks of a program in Python for one where they show the same: from the frame
+// on that the block belongs to. What differs inner is which of its ways the interpreter took, as
+// before and after it has specialized the code of a line.
 type alikeStacks struct {
 	r      *Recording
 	frames *profileFrames
@@ -49,5 +49,5 @@ func (a *alikeStacks) of(id capture.StackID) capture.StackID {
 	return of
 }
 
-// site is the site of rows that stand for stacks.
+// site is the site of rows that represent stacks.
 func (a *alikeStacks) site(id capture.StackID) heap.Site { return numberedSite(a.of(id)) }

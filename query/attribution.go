@@ -84,8 +84,8 @@ func (a *Attribution) RunsIn(src capture.Source) {
 func (a *Attribution) Interprets(path string) { a.interpreters.Store(path, true) }
 
 // InterpretsIn notes the files that CPython is in of a recording: those of the addresses that its
-// calls stand on the inner side of. Reports leave these out where they show the calls. Of many
-// stacks only the first are looked at.
+// calls are on the inner side of. Reports leave these out where they show the calls. Of many stacks
+// only the first are looked at.
 func (a *Attribution) InterpretsIn(src capture.Source) {
 	modules := src.Modules()
 	for id := range min(src.Stacks(), maxLooked) {
@@ -106,7 +106,7 @@ func (a *Attribution) InterpretsIn(src capture.Source) {
 // maxLooked bounds the stacks in which an interpreter is looked for.
 const maxLooked = 4096
 
-// Inherit takes over what another attribution knows of interpreters.
+// Inherit takes over what another attribution knows interpreters.
 func (a *Attribution) Inherit(from *Attribution) {
 	from.interpreters.Range(func(path, _ any) bool {
 		a.interpreters.Store(path, true)

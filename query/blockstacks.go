@@ -9,8 +9,8 @@ import (
 	"hdb/report"
 )
 
-// BlockStacks tells of the stacks of blocks that are found otherwise than by the recording,
-// as by how they are reached in memory.
+// BlockStacks describes the stacks of blocks that are found otherwise than by the recording, as by
+// how they are reached in memory.
 type BlockStacks struct {
 	r         *Recording
 	alike     *alikeStacks
@@ -53,7 +53,7 @@ func (r *Recording) BlockStacks(from uint64, strict bool, hide *report.Suppressi
 // Of is the stack that one is taken for.
 func (s *BlockStacks) Of(id capture.StackID) capture.StackID { return s.alike.of(id) }
 
-// Owned tells whether language runtimes keep the blocks of a stack for themselves.
+// Owned reports whether language runtimes keep the blocks of a stack for themselves.
 func (s *BlockStacks) Owned(id capture.StackID) bool { return s.owned(id) }
 
 // Suppressed is the suppression that is about the blocks of a stack which are held in a way, -1 none.

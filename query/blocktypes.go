@@ -8,8 +8,8 @@ import (
 	"hdb/values/blocktype"
 )
 
-// BlockTypes tells of which types recorded blocks are: by the code of the stacks that allocated them,
-// and where the process is there by what memory has at their beginning. What was found of a stack is kept.
+// BlockTypes describes which types recorded blocks are: by the code of the stacks that allocated them, and
+// where the process is there by what memory has at their beginning. What was found of a stack is kept.
 type BlockTypes struct {
 	Program *values.Program
 	// Object is the file of a code address as of an event, nil if it is not there.

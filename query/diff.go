@@ -25,7 +25,7 @@ type Diff struct {
 	FromMapped, ToMapped   report.MappedSum // of the program's
 	Gaps                   []string         // why the numbers of either recording may be wrong, see report.Caveats
 
-	apart bool                             // the moments are of two recordings: no time lies between them
+	apart bool                             // the moments are of two recordings: no time is between them
 	stack func(c *heap.Change) names.Stack // of a change per stack
 }
 
@@ -74,7 +74,7 @@ func (d *Diff) compare(a, b side) {
 	}
 }
 
-// side is one side of a comparison. Stacks are told apart by their numbers, which those of one
+// side is one side of a comparison. Stacks are distinguished by their numbers, which those of one
 // recording have in common.
 func (r *Recording) side(moment Moment, per Per, alike *alikeStacks) (side, error) {
 	to, err := r.Seq(moment)

@@ -60,22 +60,22 @@ func (v *environment) at(e *recording.Event, step *heap.Step) *environment {
 	return v
 }
 
-// Func tells whether a function of that name is on the stack.
+// Func reports whether a function of that name is on the stack.
 func (v *environment) Func(name string) bool {
 	return v.ask(recording.Question{Predicate: cond.Func, Name: name}, v.Predicates.Func)
 }
 
-// Module tells whether a frame of that module is on the stack.
+// Module reports whether a frame of that module is on the stack.
 func (v *environment) Module(name string) bool {
 	return v.ask(recording.Question{Predicate: cond.Module, Name: name}, v.Predicates.Module)
 }
 
-// Caller tells whether the block belongs to a function of that name.
+// Caller reports whether the block belongs to a function of that name.
 func (v *environment) Caller(name string) bool {
 	return v.ask(recording.Question{Predicate: cond.Caller, Name: name}, v.Predicates.Caller)
 }
 
-// PyFile tells whether a function of Python in such a file is on the stack.
+// PyFile reports whether a function of Python in such a file is on the stack.
 func (v *environment) PyFile(pattern string) bool {
 	return v.ask(recording.Question{Predicate: cond.PyFile, Name: pattern}, v.Predicates.PyFile)
 }
@@ -145,7 +145,7 @@ func (v *environment) thread() (capture.Thread, bool) {
 	return ts[i], true
 }
 
-// Kind tells whether the event's function has that name.
+// Kind reports whether the event's function has that name.
 func (v *environment) Kind(name string) bool {
 	if fn, ok := v.r.Function(v.e.Function); ok {
 		return fn.OfKind(name)

@@ -18,7 +18,7 @@ type profileFrames struct {
 	made  []profileFrame // by the numbers of siteFrames
 }
 
-// A profileFrame is a function that an address stands for, as reports have it.
+// A profileFrame is a function that an address represents, as reports have it.
 type profileFrame struct {
 	frame report.Frame
 	as    [2]int // indexes of the frame as the user's and as a library's, from 1; 0: none yet

@@ -13,7 +13,7 @@ import (
 
 // Growing are the stacks that had more live bytes at each of some moments than at the one before.
 type Growing struct {
-	Instants []Instant    // the moments by time, the recording's last; without those that no event lies behind
+	Instants []Instant    // the moments by time, the recording's last; without those that no event is behind
 	Rows     []GrowingRow // what grew most first
 	Kept     Kept         // of stacks that grew, what is left out
 	r        *Recording
@@ -103,7 +103,7 @@ func (r *Recording) Growing(moments []Moment, strict bool, s *report.Suppression
 	return g, nil
 }
 
-// grows tells whether more is live at each moment than at the one before.
+// grows reports whether more is live at each moment than at the one before.
 func (r *GrowingRow) grows() bool {
 	for i := range r.Live[1:] {
 		if r.Live[i+1].Bytes <= r.Live[i].Bytes {
@@ -161,7 +161,7 @@ func (r *Recording) instant(m Moment) (Instant, error) {
 	return Instant{m, seq, r.timeAt(m, seq, r.Index.Totals(seq))}, nil
 }
 
-// atTime is the moment at a time since the start, in digits that tell apart the parts of a whole.
+// atTime is the moment at a time since the start, in digits that distinguish the parts of a whole.
 func atTime(at, whole time.Duration) Moment {
 	digit := time.Microsecond
 	for digit < whole/1000 {

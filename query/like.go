@@ -32,15 +32,15 @@ type likeFrame struct {
 	function string // the one that the code was compiled for, "" unknown
 }
 
-// An Origin is where code lies in a file.
+// An Origin is where code is in a file.
 type Origin struct {
 	module  string // base name
 	buildID string // hex, "" without one
 	file    addr.File
 }
 
-// same tells whether two frames are the same call. Of code in no file, and in files of
-// another build, the addresses mean nothing: then the function has to do.
+// same reports whether two frames are the same call. Of code in no file, and in files of another
+// build, the addresses mean nothing: then the function has to do.
 func (f likeFrame) same(o likeFrame) bool {
 	switch {
 	case f.origin.module != o.origin.module:
@@ -170,7 +170,7 @@ func (l *Likenesses) Forget(event string) {
 	delete(l.of, event)
 }
 
-// Same tells whether frames are the stack of the event FILE#N.
+// Same reports whether frames are the stack of the event FILE#N.
 func (l *Likenesses) Same(event string, frames []names.Frame, origin func(names.Frame) Origin) bool {
 	wanted, err := l.Of(event)
 	if err != nil {

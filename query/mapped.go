@@ -18,7 +18,7 @@ import (
 	"hdb/report"
 )
 
-// A Layer says whose a live mapping is. Each is counted for itself: blocks lie in mappings, and no
+// A Layer says whose a live mapping is. Each is counted for itself: blocks are in mappings, and no
 // sum of both means anything.
 type Layer uint8
 
@@ -177,7 +177,7 @@ func (r *Recording) MappedLive(ctx context.Context, c *cond.Cond, since Moment, 
 	return out, m, nil
 }
 
-// A MappedRow is the mappings of a layer that a row of Top stands for: only what is live counts.
+// A MappedRow is the mappings of a layer that a row of Top represents: only what is live counts.
 type MappedRow struct {
 	heap.Row
 	Layer Layer

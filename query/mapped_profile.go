@@ -29,7 +29,7 @@ func (r *Recording) LiveBytes() uint64 {
 	return r.Index.Totals(heap.End).Live + r.mappedBetween(0, heap.End).Sums[ProgramMapped].Bytes
 }
 
-// A mappedKey is a stack of calls that map, and their thread where threads are told apart.
+// A mappedKey is a stack of calls that map, and their thread where threads are distinguished.
 type mappedKey struct {
 	stack capture.StackID
 	tid   int32

@@ -7,9 +7,9 @@ import (
 	"hdb/symbols"
 )
 
-// MatchFunction tells whether the user's name for a function is that of this one: as
-// printed, without its parameters, without its namespaces, or as the linker
-// knows it, which may be "". A * stands for any text.
+// MatchFunction reports whether the user's name for a function is that of this one: as printed,
+// without its parameters, without its namespaces, or as the linker knows it, which may be "". A *
+// represents any text.
 func MatchFunction(pattern, function, linkage string) bool {
 	if function == "" {
 		return false
@@ -38,8 +38,8 @@ func MatchFunction(pattern, function, linkage string) bool {
 	return strings.Contains(function, last) && symbols.MatchesName(pattern, function, linkage)
 }
 
-// MatchFile tells whether the pattern is that of a file: of its path, or of the end of that
-// from a / on. A * stands for any text.
+// MatchFile reports whether the pattern is that of a file: of its path, or of the end of that from
+// a / on. A * represents any text.
 func MatchFile(pattern, path string) bool {
 	for {
 		if cond.Match(pattern, path) {
@@ -111,8 +111,8 @@ func withoutArguments(name string) string {
 	return b.String()
 }
 
-// MatchModule tells whether the user's name for a module is this one: "libfoo"
-// and "libfoo.so" are libfoo.so.1, "_json" is _json.cpython-311-x86_64-linux-gnu.so.
+// MatchModule reports whether the user's name for a module is this one: "libfoo" and "libfoo.so"
+// are libfoo.so.1, "_json" is _json.cpython-311-x86_64-linux-gnu.so.
 func MatchModule(pattern, base string) bool {
 	if base == "" {
 		return false

@@ -46,7 +46,7 @@ type monitorStack struct {
 // A monitorPlace is where a frame of a stack stands.
 type monitorPlace struct{ function, line int32 }
 
-// unnamed is the index of the function that stands for stacks without names.
+// unnamed is the index of the function that represents stacks without names.
 const unnamed = 0
 
 // NewMonitor watches a recording, which needs no index. seq returns the number of its last
@@ -78,7 +78,7 @@ func (m *Monitor) Name(budget time.Duration, alone func(func())) (whole bool) {
 	return true
 }
 
-// A monitorFrame is a function that an address stands for.
+// A monitorFrame is a function that an address represents.
 type monitorFrame struct {
 	monitorPlace
 	role Role
@@ -129,8 +129,8 @@ func (m *Monitor) merge(rec *capture.Stack) {
 	m.frames = names.Keep(m.frames, m.r.Names.ShownParts(parts))
 }
 
-// chain is the frames that address i of a stack stands for. Only those of files are
-// cached: other code may be replaced while the program runs.
+// chain is the frames that address i of a stack represents. Only those of files are cached: other
+// code may be replaced while the program runs.
 func (m *Monitor) chain(rec *capture.Stack, i int) []monitorFrame {
 	code := rec.Code(i)
 	if known, ok := m.chains[code]; ok {
@@ -188,7 +188,7 @@ type MonitorRow struct {
 type MonitorKey struct {
 	TID      int32 // of the thread, 0 all threads; below 0 a goroutine, see heap.Threads.ByGoroutine
 	Function int32
-	Line     int32 // 0: the rows stand for whole functions
+	Line     int32 // 0: the rows represent whole functions
 }
 
 // A MonitorSum is a sum of flows.
@@ -277,7 +277,7 @@ func (c *monitorSums) row(key MonitorKey) *MonitorRow {
 	return &c.rows[i]
 }
 
-// noCaller stands for what called the outermost function of a stack.
+// noCaller represents what called the outermost function of a stack.
 const noCaller = "(no caller)"
 
 // Callers are rows for what led to a function, of all threads. Path begins with a function's key:

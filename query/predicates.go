@@ -28,18 +28,18 @@ func (p *Predicates) Stack() []names.Frame {
 	return p.frames
 }
 
-// Func tells whether a function of that name is on the stack.
+// Func reports whether a function of that name is on the stack.
 func (p *Predicates) Func(pattern string) bool {
 	return slices.ContainsFunc(p.Stack(), func(f names.Frame) bool { return matchFrame(pattern, &f) })
 }
 
-// Module tells whether a frame of that module is on the stack.
+// Module reports whether a frame of that module is on the stack.
 func (p *Predicates) Module(name string) bool {
 	return slices.ContainsFunc(p.Stack(), func(f names.Frame) bool { return MatchModule(name, f.Module) })
 }
 
-// PyFile tells whether a function of Python in such a file is on the stack, "app/*.py:10": at that
-// line of it.
+// PyFile reports whether a function of Python in such a file is on the stack, "app/*.py:10": at
+// that line of it.
 func (p *Predicates) PyFile(pattern string) bool {
 	line := 0
 	if i := strings.LastIndexByte(pattern, ':'); i >= 0 {
@@ -52,7 +52,7 @@ func (p *Predicates) PyFile(pattern string) bool {
 	})
 }
 
-// Caller tells whether that is the name of the function that the block belongs to.
+// Caller reports whether that is the name of the function that the block belongs to.
 func (p *Predicates) Caller(pattern string) bool {
 	fs := p.Stack()
 	if len(fs) == 0 {

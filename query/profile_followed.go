@@ -72,7 +72,7 @@ func (r *Recording) followEvents(from, to, peak uint64, p *report.Profile, parts
 }
 
 // addRows adds a stack to a profile for each row of flows, with its thread if threads are
-// told apart.
+// distinguished.
 func addRows(p *report.Profile, flows []heap.ThreadFlow, rows [][]int, threads []capture.Thread, apart bool) {
 	called := map[int32]string{}
 	for _, t := range threads {
@@ -108,7 +108,7 @@ func (parts *ProfileParts) text() string {
 }
 
 // rowsOf groups the indexes of flows by row: a row is a stack and a class of sizes and, if threads
-// are told apart, a thread. Rows are in the order of the stacks.
+// are distinguished, a thread. Rows are in the order of the stacks.
 func rowsOf(flows []heap.ThreadFlow, wanted map[int32]bool, apart bool) (rows [][]int) {
 	var all []int
 	for i, f := range flows {

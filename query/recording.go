@@ -22,7 +22,7 @@ type Names interface {
 	RecordedStack(src capture.Source, id capture.StackID, seq uint64) names.Stack
 	// ShownParts tells which frames of a stack are shown, nil: all.
 	ShownParts([]names.Part) []bool
-	// AppendRecorded appends the frames that address i of a recorded stack stands for.
+	// AppendRecorded appends the frames that address i of a recorded stack represents.
 	AppendRecorded(frames []names.Frame, src capture.Source, rec *capture.Stack, i int, seq uint64) []names.Frame
 }
 
@@ -111,7 +111,7 @@ func (r *Recording) Site(id capture.StackID, seq uint64) heap.Site {
 // noStack names the site of a stack without frames.
 const noStack = "(no stack)"
 
-// siteOf is the place that a frame stands for.
+// siteOf is the place that a frame represents.
 func siteOf(f *names.Frame) heap.Site {
 	site := heap.Site{Function: f.Name(), Linkage: f.Linkage, File: f.File, Line: f.Line, Module: f.Module}
 	site.Sure = f.Source == symbols.FromDWARF

@@ -28,14 +28,14 @@ type stackSites struct {
 	parts               []names.Part // and what decides on it
 }
 
-// siteCode decides which frames an address stands for.
+// siteCode decides which frames an address represents.
 type siteCode struct {
 	code   addr.Code
 	module int // where files share addresses: another library may have taken its place
 	guess  bool
 }
 
-// A siteFrame is a function that an address stands for.
+// A siteFrame is a function that an address represents.
 type siteFrame struct {
 	site   heap.Site
 	role   Role
@@ -125,7 +125,7 @@ func (c *stackSites) sameCalls(rec *capture.Stack) int {
 	return n
 }
 
-// chain is the frames that address i of a stack stands for.
+// chain is the frames that address i of a stack represents.
 func (c *stackSites) chain(rec *capture.Stack, i int, seq uint64) []siteFrame {
 	key := siteCode{code: rec.Code(i), guess: rec.Guessed(i)}
 	if c.shared {

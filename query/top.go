@@ -11,10 +11,10 @@ import (
 	"hdb/report"
 )
 
-// Per is what the rows of Top stand for.
+// Per is what the rows of Top represent.
 type Per uint8
 
-// What rows stand for.
+// What rows represent.
 const (
 	PerFunction Per = iota
 	PerLine
@@ -36,8 +36,8 @@ func (r *Recording) Top(by heap.Measure, per Per) ([]heap.Row, error) {
 	return r.top(r.Moment, by, per)
 }
 
-// top is Top up to event #to. It is an error if the recording does not tell apart what
-// the rows stand for.
+// top is Top up to event #to. It is an error if the recording does not distinguish what the rows
+// represent.
 func (r *Recording) top(to uint64, by heap.Measure, per Per) ([]heap.Row, error) {
 	x := r.Index
 	if r.Source.Info().Aggregate && (per == PerThread || per == PerSize) {
@@ -72,7 +72,7 @@ func (r *Recording) Sites(per Per) func(id capture.StackID) heap.Site {
 	}
 }
 
-// threadSite is the site of rows that stand for a thread.
+// threadSite is the site of rows that represent a thread.
 func threadSite(threads []capture.Thread, tid int32) heap.Site {
 	i := slices.IndexFunc(threads, func(t capture.Thread) bool { return t.TID == tid })
 	if i < 0 {
@@ -166,12 +166,12 @@ func (a *alikeStacks) suppressed(s *report.Suppressions) func(capture.StackID, r
 	}
 }
 
-// numberedSite is the site of rows that stand for stacks.
+// numberedSite is the site of rows that represent stacks.
 func numberedSite(id capture.StackID) heap.Site {
 	return heap.Site{Function: strconv.FormatUint(uint64(id), 10)}
 }
 
-// stackOf is the stack that a numberedSite stands for.
+// stackOf is the stack that a numberedSite represents.
 func stackOf(s heap.Site) capture.StackID {
 	n, _ := strconv.ParseUint(s.Function, 10, 32) // which numberedSite has written
 	return capture.StackID(n)

@@ -46,7 +46,7 @@ func (r *Recording) TopTypes(ctx context.Context, by heap.Measure) ([]heap.Row, 
 	return sums.Rows(by), nil
 }
 
-// TypeSite is what the row of a type stands for. Guesses have a row of their own.
+// TypeSite is what the row of a type represents. Guesses have a row of their own.
 func TypeSite(t *blocktype.Type) heap.Site {
 	if t.How.Sure() {
 		return heap.Site{Function: t.Kind(), Sure: true}
@@ -54,7 +54,7 @@ func TypeSite(t *blocktype.Type) heap.Site {
 	return heap.Site{Function: t.Kind() + "   (guess)"}
 }
 
-// UntypedSite is what the row of the blocks of a function stands for that are of no type that is known.
+// UntypedSite is what the row of the blocks of a function represents that are of no type that is known.
 func UntypedSite(of heap.Site) heap.Site {
 	return heap.Site{Function: "? " + cmp.Or(of.Function, "(unknown)"), Module: of.Module}
 }
@@ -95,9 +95,9 @@ func (s TypeSums) Rows(by heap.Measure) []heap.Row {
 	return out
 }
 
-// MatchType tells whether the user's name is that of a type: as it is printed, with [] for an array of any length,
-// that of its elements, and either without struct, namespaces and template or type arguments, for which Go's names
-// may have [...]. A * stands for any text.
+// MatchType reports whether the user's name is that of a type: as it is printed, with [] for an array of any
+// length, that of its elements, and either without struct, namespaces and template or type arguments, for which
+// Go's names may have [...]. A * represents any text.
 func MatchType(pattern string, t *blocktype.Type) bool {
 	for _, name := range [...]string{t.String(), t.Kind(), t.Name} {
 		for _, word := range [...]string{"struct ", "union ", "enum ", "class "} {
@@ -122,8 +122,8 @@ func MatchType(pattern string, t *blocktype.Type) bool {
 	return false
 }
 
-// Type tells whether the block that an event made is of such a type: of blocks that are live memory is asked,
-// too.
+// Type reports whether the block that an event made is of such a type: of blocks that are live memory is
+// asked, too.
 func (v *environment) Type(pattern string) bool {
 	if v.r.Types == nil || !v.e.Allocates() {
 		return false

@@ -44,11 +44,11 @@ func (k WrongKind) String() string {
 	return "invalid free"
 }
 
-// A WrongFree is a call that gives back what is no block, or not one of the function's.
+// A WrongFree is a call that returns what is not a block, or not one of the function's.
 type WrongFree struct {
 	Kind  WrongKind
 	Call  *recording.Event // of a realloc that has not run yet without a number
-	Addr  uint64           // what it gives back
+	Addr  uint64           // what it returns
 	Made  *recording.Event // that made the block; nil: it is not recorded
 	Freed *recording.Event // of FreedTwice and InsideFreed: that gave it back first
 	Where string           // of OnStack and InModule: whose
@@ -114,7 +114,7 @@ func (w *WrongFree) Block() (start, size uint64) {
 	return w.Made.Addr, w.Made.Size
 }
 
-// GivenBack is the address of the block that an event gives back, 0 if it is none that does.
+// GivenBack is the address of the block that an event returns, 0 if it is none that does.
 func GivenBack(e *recording.Event) uint64 {
 	switch {
 	case e.Kind == capture.Free:
@@ -170,8 +170,8 @@ func (r *Recording) maker(freed *recording.Event) *recording.Event {
 	return nil
 }
 
-// Judged tells functions of malloc's and operator new's families: those of others may give back
-// blocks that lie in these.
+// Judged tells functions of malloc's and operator new's families: those of others may return blocks
+// that are in these.
 func Judged(function string) bool {
 	fn, ok := breakpoints.Named(function)
 	return ok && (fn.Group == breakpoints.GroupC || fn.Group == breakpoints.GroupCXX)
@@ -222,7 +222,7 @@ func (r *Recording) wrong(w *WrongFree, e *recording.Event, from uint64, past Pa
 	return false
 }
 
-// FreedAgain is a call that gives back what a recorded free, which is the last event about the address, has given
+// FreedAgain is a call that returns what a recorded free, which is the last event about the address, has given
 // back as a block that nobody knew; nil without one. Whether it was a block is for others to know.
 func (r *Recording) FreedAgain(e *recording.Event) *WrongFree {
 	w := &WrongFree{Kind: FreedTwice, Call: e, Addr: GivenBack(e)}
@@ -244,9 +244,9 @@ func (r *Recording) FreedAgain(e *recording.Event) *WrongFree {
 	return nil
 }
 
-// mismatched tells whether a block that one function made is given back by one of another
-// family. malloc and free that were called by an operator new or delete which is not followed, a
-// static copy for instance, are no family of their own: whoever calls them has to have a name.
+// mismatched reports whether a block that one function made is given back by one of another family.
+// malloc and free that were called by an operator new or delete which is not followed, a static
+// copy for instance, are no family of their own: whoever calls them has to have a name.
 func (r *Recording) mismatched(made, freed *recording.Event, stack []names.Frame) bool {
 	a, b := FamilyOf(made.Function), FamilyOf(freed.Function)
 	if !a.Differs(b) {
@@ -263,8 +263,8 @@ func (r *Recording) mismatched(made, freed *recording.Event, stack []names.Frame
 	return callerIsKnown(stack)
 }
 
-// callerIsKnown tells whether the function that made a call of malloc's family has a name, and
-// is no operator new or delete.
+// callerIsKnown reports whether the function that made a call of malloc's family has a name, and is
+// no operator new or delete.
 func callerIsKnown(frames []names.Frame) bool {
 	for i := range frames {
 		f := &frames[i]
@@ -341,7 +341,7 @@ func (r *Recording) toOwner(e *recording.Event) []names.Frame {
 	return st.Frames[:r.Attribution.Owner(st.Frames)+1]
 }
 
-// FreesInside tells whether a stack leads through a function that frees: what that gives back in
+// FreesInside reports whether a stack leads through a function that frees: what that returns in
 // turn is its own affair, as of an operator delete that frees the header in front of its block.
 func FreesInside(frames []names.Frame) bool {
 	for i := range frames {

@@ -27,7 +27,7 @@ type Limits struct {
 	Lost         *Numbers      // what a walk of the heap has found that nothing holds, where no allocator was followed; nil: there was none
 }
 
-// Any tells whether there is a limit.
+// Any reports whether there is a limit.
 func (l *Limits) Any() bool {
 	return l.NoLeaks || l.MaxPeak != nil || l.MaxAllocs != nil || l.MaxLeaked != nil || l.MaxLiveGrowth != nil || l.MaxTemporary != nil
 }
@@ -166,8 +166,8 @@ type remaining struct {
 	collected             Numbers // of Go
 }
 
-// remaining tells what the runtimes keep for themselves and what is allowed from leaks.
-// collected tells blocks that a garbage collection frees, nil if none are told apart.
+// remaining tells what the runtimes keep for themselves and what is allowed from leaks. collected
+// tells blocks that a garbage collection frees, nil if none are distinguished.
 func (p *Profile) remaining(l *Limits, collected func(*Stack) bool) remaining {
 	k := remaining{counts: make([]bool, len(p.Stacks))}
 	user, runtime := p.Suppressor(l.Suppressions), p.RuntimeOwned()

@@ -16,7 +16,7 @@ const (
 	liveGrowth                      // the difference of two such numbers
 )
 
-// beyond stands for a number without an upper bound.
+// beyond represents a number without an upper bound.
 const beyond = math.MaxUint64
 
 // span is what a number of the run may be, where the recording has value.
@@ -65,8 +65,8 @@ func plus(a, b uint64) uint64 {
 	return a + b
 }
 
-// decideMapped makes the verdict on the peak undecided if the limit lies between what was live at the
-// peak that is known and what may have been, see Profile.MostMapped, but for Limits.Incomplete; it fails if mappings alone are too much.
+// decideMapped makes the verdict on the peak undecided if the limit is between what was live at the peak that is known
+// and what may have been, see Profile.MostMapped, but for Limits.Incomplete; it fails if mappings alone are too much.
 func (v *Verdict) decideMapped(p *Profile, l *Limits, limit uint64) {
 	if !v.Held || p.MostMapped <= limit && (l.Incomplete || p.Peak.Live+p.MostMapped <= limit) {
 		return
@@ -78,9 +78,9 @@ func (v *Verdict) decideMapped(p *Profile, l *Limits, limit uint64) {
 	}
 }
 
-// decide makes a verdict undecided if the number of the run may lie on the other side of
-// the limit than the recorded value. Limits.Incomplete takes the recorded value as it is,
-// unless nothing but a Go runtime allocated, or no allocator was followed: then nothing is recorded.
+// decide makes a verdict undecided if the number of the run may be on the other side of the limit
+// than the recorded value. Limits.Incomplete takes the recorded value as it is, unless nothing but a
+// Go runtime allocated, or no allocator was followed: then nothing is recorded.
 func (v *Verdict) decide(p *Profile, l *Limits, q quantity, value, limit uint64) {
 	low, high := p.Caveats.span(q, value)
 	nothing := p.Total().Allocs == 0

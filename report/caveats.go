@@ -119,7 +119,7 @@ func (c *Caveats) missing() string {
 	return atLeast(c.LostOpen) + units.CountVerb(c.Lost, "call", "is", "are") + " missing from the recording"
 }
 
-// atLeast stands before a number to which there may be more.
+// atLeast is before a number to which there may be more.
 func atLeast(more bool) string {
 	if more {
 		return "at least "

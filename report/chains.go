@@ -26,8 +26,8 @@ func (p *Profile) chains(s *Stack) iter.Seq[[]int] {
 	}
 }
 
-// Placeholder is the text that stands for the frames that a stack lacks, where a reader
-// has only frames to show it; "" if it lacks none.
+// Placeholder is the text that represents the frames that a stack lacks, where a reader has only
+// frames to show it; "" if it lacks none.
 func (s *Stack) Placeholder() string {
 	switch {
 	case s.Mapped && s.Truncated != "":
@@ -53,9 +53,9 @@ func (s *Stack) ThreadLabel() string {
 	return fmt.Sprintf("%s (%d)", s.Thread, s.TID)
 }
 
-// outermost are the texts that stand outside of a stack's frames, where a reader has
-// only frames to show them, the outermost first: the thread, if they are told apart,
-// and Placeholder. There are n of them.
+// outermost are the texts that are outside of a stack's frames, where a reader has only frames to
+// show them, the outermost first: the thread, if they are distinguished, and Placeholder. There are
+// n of them.
 func (p *Profile) outermost(s *Stack) (texts [2]string, n int) {
 	if p.Threads {
 		texts[n] = "[" + s.ThreadLabel() + "]"

@@ -25,7 +25,7 @@ type finding struct {
 	most        uint64 // of one of them
 }
 
-// others says that the stack which stands for a finding is one of several, "" if it is not.
+// others says that the stack which represents a finding is one of several, "" if it is not.
 func (f *finding) others(p *Profile, unit string) string {
 	if f.stacks == 1 {
 		return ""
@@ -37,8 +37,8 @@ func (f *finding) others(p *Profile, unit string) string {
 	return fmt.Sprintf(" from %s, %s of it from this one", units.Count(f.stacks, "stack"), most)
 }
 
-// findings gathers the stacks by what weigh tells of them, bytes or whatever and
-// blocks, the heaviest first. Stacks that weigh nothing are left out.
+// findings gathers the stacks by what weigh describes them, bytes or whatever and blocks, the
+// heaviest first. Stacks that weigh nothing are left out.
 func (p *Profile) findings(weigh func(i int, st *Stack) (weight, blocks uint64)) []finding {
 	type key struct {
 		fingerprint, file string

@@ -81,7 +81,7 @@ type (
 		Schema         []firefoxSchema   `json:"markerSchema"`
 		Extra          []firefoxExtra    `json:"extra,omitempty"`
 	}
-	firefoxExtra struct { // a section of what the profiler tells of the profile
+	firefoxExtra struct { // a section of what the profiler says of the profile
 		Label   string              `json:"label"`
 		Entries []firefoxExtraEntry `json:"entries"`
 	}

@@ -18,7 +18,7 @@ type Format struct {
 	Parts     bool   // can be of a part of the recording, and have a stack several times, for threads
 	Slots     bool   // has a stack several times, for the sizes of slots in Go's heap
 	Blocks    bool   // its numbers are of blocks alone, see query.ProfileParts
-	Collected bool   // blocks that a garbage collection frees are told apart in it, see query.ProfileParts
+	Collected bool   // blocks that a garbage collection frees are distinguished in it, see query.ProfileParts
 
 	// One of these writes it: what a recording adds up to, all of a recording, or
 	// that as files of a directory.
@@ -32,7 +32,7 @@ type Options struct {
 	// Measure is drawn where a format has one number for each stack, and shown
 	// first where it has several.
 	Measure Measure
-	// Lines has functions be told apart by their lines where a format has only texts for them.
+	// Lines has functions be distinguished by their lines where a format has only texts for them.
 	Lines bool
 	// Root is a folder below which paths of sources are written relative to it,
 	// absolute; "" for none.

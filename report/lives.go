@@ -37,8 +37,8 @@ func (l *life) end(t time.Duration, size uint64) {
 	l.blocks -= min(1, l.blocks)
 }
 
-// lives follows all events of a recording up to the time. rows tells of each
-// stack to which row it belongs.
+// lives follows all events of a recording up to the time. rows describes each stack to which row it
+// belongs.
 func (r *Recording) lives(rows map[capture.StackID]int, n int, to time.Duration) []life {
 	lives := make([]life, n)
 	runs := runs{execs: r.Execs}

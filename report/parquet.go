@@ -40,7 +40,7 @@ type parquetRun struct {
 	LiveCount int64     `parquet:"live_blocks"`
 	Peak      uint64    `parquet:"peak_bytes"`
 	Damage    string    `parquet:"damage,optional"`
-	Warnings  []string  `parquet:"warnings,list"` // what makes the numbers less sure
+	Warnings  []string  `parquet:"warnings,list"` // what makes the numbers less certain
 }
 
 type parquetModule struct {

@@ -110,9 +110,9 @@ func (b *pprofile) mapProgram() {
 	}
 }
 
-// mapping is the one that a code address lies in: the segment of the module's file
-// if that is known, because pprof finds instructions in the file by its offset;
-// else all of the module, which is mapped from the beginning of its file.
+// mapping is the one that a code address is in: the segment of the module's file if that is known,
+// because pprof finds instructions in the file by its offset; else all of the module, which is
+// mapped from the beginning of its file.
 func (b *pprofile) mapping(module int, address uint64) *profile.Mapping {
 	m := &b.p.Modules[module]
 	span, offset := pprofSpan{module, m.Low, m.High}, uint64(0)

@@ -113,7 +113,7 @@ type Module struct {
 	Code    []Segment // its code in the file, nil if the file was not looked at
 }
 
-// A Segment is a part of a file that is mapped as it stands there.
+// A Segment is a part of a file that is mapped as it is there.
 type Segment struct {
 	Low, High uint64 // where it was mapped: [Low, High)
 	Offset    uint64 // in the file
@@ -144,7 +144,7 @@ type Stack struct {
 	TID       int32           // of it, 0 if several threads share the row
 	Mapped    bool            // calls mapped memory there: its bytes are no blocks
 	Collected bool            // a Go runtime has made the blocks that are live: told only if ProfileParts asks for it
-	Slot      uint64          // bytes of the slots that the blocks have, 0 if not told apart: rows of a stack differ in it
+	Slot      uint64          // bytes of the slots that the blocks have, 0 if not distinguished: rows of a stack differ in it
 	Numbers
 }
 
@@ -230,9 +230,9 @@ const (
 	numMeasures
 )
 
-// Emptied tells that as good as all that was live at the peak was given back: then what is
-// live says nothing of what the program did. CPython gives back its objects when it ends: half of the
-// peak may be what extensions leaked beside them.
+// Emptied tells that as good as all that was live at the peak was given back: then what is live says
+// nothing of what the program did. CPython returns its objects when it ends: half of the peak may be
+// what extensions leaked beside them.
 func Emptied(live, peak uint64, python bool) bool {
 	part := uint64(100)
 	if python {

@@ -39,7 +39,7 @@ type Stats struct {
 	Lost        uint64        `json:"lost_events"`
 	LostOpen    bool          `json:"lost_at_least,omitempty"` // there may be more
 	Partial     []string      `json:"partial,omitempty"`       // why events of the run are not recorded
-	Warnings    []string      `json:"warnings,omitempty"`      // what makes the numbers less sure
+	Warnings    []string      `json:"warnings,omitempty"`      // what makes the numbers less certain
 	Stacks      int           `json:"stack_count"`
 	Stackless   uint64        `json:"allocations_without_stack"`
 	Truncated   uint64        `json:"allocations_with_truncated_stack"`
@@ -51,8 +51,8 @@ type Stats struct {
 	truncations map[string]uint64
 }
 
-// LiveMapped is the mappings that were not unmapped. What the program mapped itself counts for the peak, and is told
-// apart there.
+// LiveMapped is the mappings that were not unmapped. What the program mapped itself counts for the peak, and is
+// distinguished there.
 type LiveMapped struct {
 	Program   MappedSum `json:"mmap"`         // that the program made itself
 	Arenas    MappedSum `json:"python_arena"` // of CPython's allocator, where the blocks in them were not recorded
@@ -68,7 +68,7 @@ type MappedSum struct {
 	Reserved uint64 `json:"reserved_bytes,omitempty"` // besides: not accessible
 }
 
-// Any tells whether there is anything to say.
+// Any reports whether there is anything to say.
 func (m *LiveMapped) Any() bool {
 	return m.Program != (MappedSum{}) || m.Arenas != (MappedSum{}) || m.Unknown > 0
 }

@@ -15,14 +15,14 @@ import (
 // mattering is how many functions a summary names.
 const mattering = 5
 
-// A Summary is what a person wants to know of a recording first.
+// A Summary is what a person wants to know a recording first.
 type Summary struct {
 	Stats Stats `json:"stats"`
 	// What language runtimes keep for themselves of what was not given back, as RuntimeOwned tells.
 	RuntimeLive   uint64     `json:"runtime_live_bytes,omitempty"`
 	RuntimeBlocks uint64     `json:"runtime_live_blocks,omitempty"`
 	Functions     []Mattered `json:"functions"` // those that matter most
-	Warnings      []string   `json:"warnings"`  // what makes the numbers less sure
+	Warnings      []string   `json:"warnings"`  // what makes the numbers less certain
 }
 
 // A Mattered is a function that matters, and by what.
@@ -54,10 +54,9 @@ func SummaryOf(p *Profile) Summary {
 	return s
 }
 
-// matter ranks functions by the largest part that they have of anything. What is
-// live counts as a part of the peak: the last bytes of a program that gave back all
-// others matter little. Functions of which all blocks are language runtimes' own come behind the program's. runtime is
-// what these have.
+// matter ranks functions by the largest part that they have of anything. What is live counts as a part of the peak:
+// the last bytes of a program that returned all others matter little. Functions of which all blocks are language
+// runtimes' own come behind the program's. runtime is what these have.
 func (p *Profile) matter(runtime []Place) []Mattered {
 	all := p.Counted()
 	total := all.Total()
@@ -97,7 +96,7 @@ func order(a, b bool) int {
 	return 1
 }
 
-// warnings say what makes the numbers less sure than they look.
+// warnings say what makes the numbers less certain than they look.
 func (s *Stats) warnings(p *Profile) []string {
 	out := []string{}
 	add := func(format string, args ...any) { out = append(out, printable(fmt.Sprintf(format, args...))) }
@@ -140,8 +139,8 @@ func (p *Profile) nameless() (n uint64) {
 	return n
 }
 
-// WriteSummary writes one screen for people: what the program did, its peak, what
-// it did not give back, the functions that matter, and what to be careful with.
+// WriteSummary writes one screen for people: what the program did, its peak, what it did not
+// return, the functions that matter, and what to be careful with.
 func WriteSummary(w io.Writer, p *Profile, t Text) error {
 	g, s := newPage(p, t), SummaryOf(p)
 	st := &s.Stats
@@ -210,7 +209,7 @@ func (g *page) story(sum *Summary) {
 	g.mappings(s)
 }
 
-// peakSentence tells of the peak.
+// peakSentence describes the peak.
 func (g *page) peakSentence(s *Stats) {
 	if s.Peak > 0 {
 		text := fmt.Sprintf("Its peak was %s, at %s (event #%d)", g.peak(s), units.Time(s.PeakTime), s.PeakEvent)
@@ -221,7 +220,7 @@ func (g *page) peakSentence(s *Stats) {
 	}
 }
 
-// mappings tells of those that are live, which no other number counts.
+// mappings describes those that are live, which no other number counts.
 func (g *page) mappings(s *Stats) {
 	if s.Mapped == nil {
 		return

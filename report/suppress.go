@@ -44,12 +44,11 @@ const (
 	LeakAny = LeakDefinite | LeakIndirect | LeakPossible | LeakReachable // it is not known which
 )
 
-// runtimeOwned are functions of C's and Rust's libraries that keep what they allocate,
-// for the next call or to the end: buffers of stdio, storage of threads, what was
-// loaded, locales, conversions, messages, time zones, answers of name services, the
-// stack on which Rust would tell of an overflow; and pymalloc's table of arenas. In a
-// static program no module tells the start of glibc's dynamic linker, nor the constructor
-// by which libstdc++ keeps memory for exceptions: their functions do. libc++ keeps what a thread has thrown.
+// runtimeOwned are functions of C's and Rust's libraries that keep what they allocate, for the next call or
+// to the end: buffers of stdio, storage of threads, what was loaded, locales, conversions, messages, time
+// zones, answers of name services, the stack on which Rust would describe an overflow; and pymalloc's table
+// of arenas. In a static program no module tells the start of glibc's dynamic linker, nor the constructor by
+// which libstdc++ keeps memory for exceptions: their functions do. libc++ keeps what a thread has thrown.
 const runtimeOwned = `
 leak:^_IO_file_doallocate$
 leak:^_IO_wfile_doallocate$

@@ -264,7 +264,7 @@ func (s *Suppressor) views(st *Stack) []stackView {
 	return all
 }
 
-// fits tells whether the entry is about the stack, shown in any of these ways.
+// fits reports whether the entry is about the stack, shown in any of these ways.
 func (s *suppression) fits(ways []stackView) bool {
 	return slices.ContainsFunc(ways, func(v stackView) bool {
 		if v.allocator == nil {
@@ -274,7 +274,7 @@ func (s *suppression) fits(ways []stackView) bool {
 	})
 }
 
-// fitFrames tells whether the patterns fit the frames from the innermost on. Frames may be left.
+// fitFrames reports whether the patterns fit the frames from the innermost on. Frames may be left.
 func fitFrames(patterns []framePattern, frames []*frameNames) bool {
 	at, p := 0, 0
 	skip, from := -1, 0 // the last pattern of any frames, and where what follows it is tried
@@ -312,7 +312,7 @@ func (p *framePattern) fits(n *frameNames) bool {
 	})
 }
 
-// fitGlob tells whether the pattern is all of the name: * is any text, ? any one byte.
+// fitGlob reports whether the pattern is all of the name: * is any text, ? any one byte.
 func fitGlob(glob, name string) bool {
 	at, p := 0, 0
 	skip, from := -1, 0

@@ -51,7 +51,7 @@ func (g *page) flush(w io.Writer) error {
 	return err
 }
 
-// caveats says what makes the numbers less sure.
+// caveats says what makes the numbers less certain.
 func (g *page) caveats() {
 	for _, text := range g.p.Caveats.Lines() {
 		g.sentence("! ", text)
@@ -211,7 +211,7 @@ func (a Place) MarshalJSON() ([]byte, error) {
 	}{a.Function, a.Linkage, a.File, a.Line, a.Module, numbersView(a.Numbers)})
 }
 
-// site is the frame that stands for a stack, nil without frames.
+// site is the frame that represents a stack, nil without frames.
 func (p *Profile) site(st *Stack) *Frame {
 	if len(st.Frames) == 0 {
 		return nil

@@ -21,7 +21,7 @@ type TimelineView struct {
 	Mapped   []mappedView  `json:"mapped_line,omitempty"` // by the program, in blocks of no allocator
 	RSS      []rssView     `json:"rss"`
 	Marks    []markView    `json:"marks"`
-	Warnings []string      `json:"warnings,omitempty"` // what makes the numbers less sure
+	Warnings []string      `json:"warnings,omitempty"` // what makes the numbers less certain
 }
 
 type heapView struct {
@@ -89,7 +89,7 @@ func (p *Profile) HeapText() string {
 	return fmt.Sprintf("peak %s at %s, %s at the end", p.Units.Long(p.Peak.Live), units.Time(p.Peak.Time), p.Units.Long(p.Moment.Live))
 }
 
-// SumsText stands in place of a curve where only two of its points are known.
+// SumsText is in place of a curve where only two of its points are known.
 const SumsText = "This recording has totals and no events (record --aggregate): between these moments the heap is unknown."
 
 // WriteTimeline draws the heap and the resident memory over time, with the marks

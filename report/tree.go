@@ -29,8 +29,7 @@ type Tree struct {
 	Root  *Node            // of all stacks
 }
 
-// A treeKind is what nodes stand for: a function, or text where frames are missing or
-// of a thread.
+// A treeKind is what nodes represent: a function, or text where frames are missing or of a thread.
 type treeKind struct {
 	frame *Frame // one of them; nil: text
 	text  string
@@ -202,8 +201,8 @@ func (n *Node) function() string {
 	return n.tree.kinds[n.kind].frame.Function
 }
 
-// has tells whether a text, in small letters, is in the name of the function, its
-// source file or its module.
+// has reports whether a text, in small letters, is in the name of the function, its source file or
+// its module.
 func (n *Node) has(text string) bool {
 	names := []string{n.function()}
 	if f := n.tree.kinds[n.kind].frame; f != nil {

@@ -97,7 +97,7 @@ func (b *Browser) Open() {
 	}
 }
 
-// Close closes the row, or goes to the one that it stands in.
+// Close closes the row, or goes to the one that it is in.
 func (b *Browser) Close() {
 	if len(b.rows) == 0 {
 		return
@@ -123,9 +123,9 @@ func (b *Browser) Toggle() {
 	}
 }
 
-// Search goes to the next function below the cursor that has the text in its name,
-// source file or module, in either case of letters, and opens what it stands in. From the end it goes on at
-// the beginning. It is false if there is none among the first 200,000.
+// Search goes to the next function below the cursor that has the text in its name, source file or module,
+// in either case of letters, and opens what it is in. From the end it continues at the beginning. It is
+// false if there is none among the first 200,000.
 func (b *Browser) Search(text string) bool {
 	text = strings.ToLower(text)
 	var current *Node

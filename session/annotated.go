@@ -15,10 +15,10 @@ import (
 	"hdb/session/target"
 )
 
-// annotated hears what the program tells of itself, but for its pools: marks, that it wants
-// to be stopped, and that events are to be recorded or not. C calls functions of hdb.h, which
-// each module has its own of; Python, whose module hdb_mark has no code of its own, calls
-// unsetenv(3) of the C library with names that no environment has.
+// annotated hears what the program says of itself, but for its pools: marks, that it wants to be
+// stopped, and that events are to be recorded or not. C calls functions of hdb.h, which each module
+// has its own of; Python, whose module hdb_mark has no code of its own, calls unsetenv(3) of the C
+// library with names that no environment has.
 type annotated struct {
 	target   *target.Target
 	account  *target.Account
@@ -36,7 +36,7 @@ type annotated struct {
 // forget forgets the process, and what was planted in it.
 func (x *annotated) forget() { x.modules, x.traps, x.python, x.deep = nil, nil, false, false }
 
-// release takes the traps out of a process that goes on.
+// release takes the traps out of a process that continues.
 func (x *annotated) release() {
 	for _, traps := range x.traps {
 		for _, t := range traps {
@@ -111,7 +111,7 @@ func (x *annotated) plant(id moduleID, at addr.Run, h inferior.Handler) {
 // that was taken before hdb's own work. With stop the program is to stop, for what it says.
 type teller func(argument addr.Run, now time.Duration) (stop string)
 
-// told is what a function of the header asks for; nil of those that tell of pools.
+// told is what a function of the header asks for; nil of those that describe pools.
 func (x *annotated) told(function string) teller {
 	switch function {
 	case annotations.Mark:
@@ -131,8 +131,8 @@ func (x *annotated) told(function string) teller {
 	return nil
 }
 
-// called follows a call of a function of the header: the thread goes on as if it had
-// returned, as it does nothing.
+// called follows a call of a function of the header: the thread continues as if it had returned, as
+// it does nothing.
 func (x *annotated) called(t *inferior.Thread, told teller) inferior.Action {
 	now := x.target.Now()
 	defer x.target.OwnWork()()

@@ -107,7 +107,7 @@ func (c *Conditions) checkExpression(st *breakpoints.Stop, x *cond.Expr, home *v
 	return nil
 }
 
-// declared tells whether a function or type of the program has a variable of that name.
+// declared reports whether a function or type of the program has a variable of that name.
 func (c *Conditions) declared(name string) bool {
 	return slices.ContainsFunc(c.target.Names.Images(), func(m names.Image) bool { return m.Object.DWARF.Declares(name, c.target.Reading.GivenUp) })
 }

@@ -37,8 +37,8 @@ func (c *Conditions) warnStop(st *breakpoints.Stop) {
 	c.warn(st.Cond, st.Kind == breakpoints.StopFree)
 }
 
-// warnPlaces tells of places of a stop that have no variable which its condition asks for, as
-// one of several overloads: a condition that cannot be read stops.
+// warnPlaces describes places of a stop that have no variable which its condition asks for, as one
+// of several overloads: a condition that cannot be read stops.
 func (c *Conditions) warnPlaces(st *breakpoints.Stop, x *cond.Expr) {
 	if !onCode(st) {
 		return

@@ -120,7 +120,7 @@ func (c *Cores) take(core *corefile.File) {
 	c.stops.rebindAll()
 }
 
-// Close lets the core file go, if one is open, and tells whether.
+// Close lets the core file go, if one is open, and reports whether.
 func (c *Cores) Close() bool {
 	if c.target.Mode() != target.Core {
 		return false
@@ -174,7 +174,7 @@ func (c *Cores) openProgram(path, id string) (*names.Program, error) {
 	return &names.Program{Path: full, Object: obj}, nil
 }
 
-// sameProgram tells whether a file may be the program whose build ID the core has.
+// sameProgram reports whether a file may be the program whose build ID the core has.
 func sameProgram(have, want string) bool { return want == "" || have == want }
 
 // reportCore tells why the process of a core died, and where.

@@ -41,10 +41,10 @@ type hit struct {
 	event  *recording.Event
 	// occurred is what has happened, of a stop that is about that.
 	occurred string
-	wrong    *query.WrongFree    // of a call that gives back what is no block
+	wrong    *query.WrongFree    // of a call that returns what is not a block
 	met      *stopped.Met        // of a condition on state that has become true
 	left     *stopped.LeftBlocks // of a call that has left blocks
-	now      addr.Code           // how the thread's PC is looked up: at an event it stands behind a call
+	now      addr.Code           // how the thread's PC is looked up: at an event it is behind a call
 }
 
 // event is the event of the stop that a thread is at, of any thread for nil; nil: it is at none.
@@ -60,7 +60,7 @@ func (d *demand) event(t *inferior.Thread) *recording.Event {
 // Last is the number of the last numbered stop that was set, 0: none was.
 func (d *demand) Last() int { return d.stops.Last() }
 
-// Caught are the events of C++ for which stops hold a thread that stands at an address.
+// Caught are the events of C++ for which stops hold a thread that is at an address.
 func (d *demand) Caught(at addr.Run) (events []string) {
 	for _, h := range d.hits {
 		if h.stop != nil && h.stop.Caught != "" && slices.ContainsFunc(h.stop.Places, func(p breakpoints.Place) bool { return p.Addr == at }) {
@@ -90,7 +90,7 @@ type counts struct {
 	unsized eventCount // of frees of blocks whose size is not known
 	unknown uint64     // events at which variables of its condition had no value
 	why     string     // the first of those had none
-	crowds  bool       // it was said that the stop stands in the way of a jump of the probe
+	crowds  bool       // it was said that the stop is in the way of a jump of the probe
 }
 
 // eventCount counts events in the times in which a stop was set and enabled.
@@ -116,7 +116,7 @@ func (e *eventCount) total(seq uint64) uint64 {
 	return e.sum
 }
 
-// wantsEvents tells whether anything depends on allocation events.
+// wantsEvents reports whether anything depends on allocation events.
 func (d *demand) wantsEvents() bool {
 	if d.account.Rec.On() || d.next != nil {
 		return true
@@ -129,13 +129,13 @@ func (d *demand) wantsEvents() bool {
 	})
 }
 
-// asksHeap tells whether a condition depends on what happened to the heap before.
+// asksHeap reports whether a condition depends on what happened to the heap before.
 func asksHeap(c *cond.Cond) bool {
 	return c != nil && (c.Uses(cond.Live) || c.Uses(cond.Blocks) || c.Uses(cond.Nth))
 }
 
-// needsRing tells whether every event has to reach hdb: to be recorded, or
-// because a stop depends on what happened before.
+// needsRing reports whether every event has to reach hdb: to be recorded, or because a stop depends
+// on what happened before.
 func (d *demand) needsRing() bool {
 	if d.account.Rec.On() || d.next != nil && asksHeap(d.next.cond) {
 		return true
@@ -145,7 +145,7 @@ func (d *demand) needsRing() bool {
 	})
 }
 
-// asksNames tells whether something wants the names of functions at allocations: a condition,
+// asksNames reports whether something wants the names of functions at allocations: a condition,
 // also for the frame that has the variables which it names, or a dprintf.
 func (d *demand) asksNames() bool {
 	asks := func(c *cond.Cond) bool {
@@ -174,7 +174,7 @@ func (d *demand) undecided(st *breakpoints.Stop, err error) {
 	}
 }
 
-// entered are the threads that stand at the entry of a function whose call was reported.
+// entered are the threads that are at the entry of a function whose call was reported.
 func (d *demand) entered() map[*inferior.Thread]addr.Run {
 	at := map[*inferior.Thread]addr.Run{}
 	for _, h := range d.hits {
@@ -243,7 +243,7 @@ func (d *demand) spanHit(st *breakpoints.Stop, seq uint64) {
 	}
 }
 
-// hasTraps tells whether a stop has an int3 in memory.
+// hasTraps reports whether a stop has an int3 in memory.
 func (d *demand) hasTraps() bool {
 	return slices.ContainsFunc(d.stops.All(), func(st *breakpoints.Stop) bool { return len(d.traps(st.ID)) > 0 })
 }

@@ -37,7 +37,7 @@
 //	Planes      the probe or plain breakpoints that follow them, as the demand is
 //	Conditions  what is wrong or in doubt with a condition
 //	Stops       setting the numbered stops, planting and lifting their traps
-//	Traces      the stops that tell of calls and returns
+//	Traces      the stops that describe calls and returns
 //	Recorder    starting and ending a recording, and the file that it goes to
 //	Catches, Execution
 //	            running until something stops, and reporting that

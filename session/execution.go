@@ -39,8 +39,8 @@ type Execution struct {
 	inPython bool // what has ended is a step in Python
 }
 
-// Continue resumes the inferior until something stops it. n above 1 ignores the
-// next n-1 hits of the stop it stands at, as gdb does.
+// Continue resumes the inferior until something stops it. n above 1 ignores the next n-1 hits of
+// the stop it is at, as gdb does.
 func (x *Execution) Continue(n int) (*stopped.Report, error) {
 	if err := x.target.Live(); err != nil {
 		return nil, err
@@ -106,8 +106,8 @@ func (x *Execution) RunToTargets(targets []stepping.RunTarget) (reached bool, st
 	return hit && len(x.demand.hits) == 0 && stop.Reason == inferior.Trapped, stop, err
 }
 
-// resume lets all threads, or the one that scheduler-locking has run, go on until something
-// asks to stop.
+// resume lets all threads, or the one that scheduler-locking has run, continue until something asks
+// to stop.
 func (x *Execution) resume() (inferior.Stop, error) {
 	if err := x.Lockable(); err != nil {
 		return inferior.Stop{}, err
@@ -219,7 +219,7 @@ func (x *Execution) ForgetHits() { x.demand.hits = nil }
 // Inside is the error of an address in the middle of an instruction, nil: it is none.
 func (x *Execution) Inside(a addr.Run) error { return codeflow.Inside(x.target, a) }
 
-// Resume lets all threads, or the one that scheduler-locking has run, go on until something asks to stop.
+// Resume lets all threads, or the one that scheduler-locking has run, continue until something asks to stop.
 func (x *Execution) Resume() (inferior.Stop, error) { return x.resume() }
 
 // Hit reports whether numbered stops were met.

@@ -45,7 +45,7 @@ func (s *Session) ToExit() (*stopped.Report, Leaving, error) {
 	return s.Execution.toExit(fresh)
 }
 
-// toExit is ToExit of a process; fresh: it stands at the first instruction of an image.
+// toExit is ToExit of a process; fresh: it is at the first instruction of an image.
 func (x *Execution) toExit(fresh bool) (r *stopped.Report, how Leaving, err error) {
 	if t := x.sel.Cur.Thread; !fresh && t != nil {
 		if regs, err := t.Regs(); err == nil && slices.Contains(x.target.Leaving(), regs.PC()) {
@@ -124,8 +124,8 @@ func (l *leaving) targets(all []addr.Run) (targets []stepping.RunTarget) {
 	return targets
 }
 
-// entry is a stop at the program's first instruction, when all libraries are there that it is linked with. There is none
-// if the process stands there already, as a static program does that was started.
+// entry is a stop at the program's first instruction, when all libraries are there that it is linked with. There is
+// none if the process is there already, as a static program does that was started.
 func (l *leaving) entry(x *Execution) []stepping.RunTarget {
 	vector, err := x.target.Image.AuxVector()
 	if err != nil {

@@ -17,7 +17,7 @@ func (x *Execution) Step() (done func()) {
 	return func() { x.steps = false }
 }
 
-// locks tells whether the command that runs lets only the selected thread run.
+// locks reports whether the command that runs lets only the selected thread run.
 func (x *Execution) locks() bool {
 	return x.target.Settings.Locking == target.LockOn || x.target.Settings.Locking == target.LockStep && x.steps
 }

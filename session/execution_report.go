@@ -221,14 +221,13 @@ func (x *Execution) showFrames(r *stopped.Report) {
 	}
 	x.sel.Cur.Stack, x.sel.Cur.Num = names.Stack{Frames: frames}, n
 	if (atAnyPlace[r.Reason] || occurred != nil) && r.Event() == nil {
-		x.sel.Cur.Num = 0 // that is where the thread stands; finish and up go on from there
+		x.sel.Cur.Num = 0 // that is where the thread stands; finish and up continue from there
 	}
 	r.Frames = frames[:n+1]
 }
 
-// enteredFrame is the index of the frame that a stop at a function or a line was set for.
-// At its place code may begin that was inlined there: that is further in, and not
-// what the user asked for.
+// enteredFrame is the index of the frame that a stop at a function or a line was set for. At its
+// place code may begin that was inlined there: that is inner, and not what the user asked for.
 func enteredFrame(frames []names.Frame, hits []*breakpoints.Stop) int {
 	for _, st := range hits {
 		for _, p := range st.Places {

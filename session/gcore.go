@@ -81,8 +81,8 @@ func allocated(path string) int64 {
 	return st.Size()
 }
 
-// leaveProbe has threads that stand in the probe's code, which is not in the core, stand in
-// the function that called it.
+// leaveProbe has threads that are in the probe's code, which is not in the core, are in the
+// function that called it.
 func (c *Cores) leaveProbe(im *corefile.Image) {
 	if c.target.Probe == nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"hdb/unwind"
 )
 
-// goAllocation is what is known of an allocation that a thread stands at; nil: it is none of Go.
+// goAllocation is what is known of an allocation that a thread is at; nil: it is none of Go.
 func (x *Execution) goAllocation(e *recording.Event, t *inferior.Thread) *stopped.GoAllocation {
 	id, ok := e.Goroutine(e.Function)
 	if !ok {

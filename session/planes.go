@@ -88,7 +88,7 @@ func (p *Planes) replaced() {
 	p.states.begin()
 }
 
-// release takes the planes out of a process that goes on without them.
+// release takes the planes out of a process that continues without them.
 func (p *Planes) release() {
 	p.told.release()
 	p.tracer.Disarm()
@@ -124,7 +124,7 @@ func (p *Planes) Apply() error {
 	return p.arm()
 }
 
-// eventsArmed tells whether allocator calls are followed, by either plane.
+// eventsArmed reports whether allocator calls are followed, by either plane.
 func (p *Planes) eventsArmed() bool {
 	return p.tracer.Armed() || p.target.Probe != nil && p.target.Probe.Armed()
 }
@@ -289,7 +289,7 @@ func (p *Planes) followProbe() {
 }
 
 // setKillOnExit has the process die with hdb or not. The probe's code makes system calls only where it is
-// to go on: a program may have itself killed for them.
+// to continue: a program may have itself killed for them.
 func (p *Planes) setKillOnExit(on bool) error {
 	if p.target.Proc.Outlives() == !on {
 		return nil
@@ -368,8 +368,8 @@ func (p *Planes) threadExited(t *inferior.Thread) {
 	p.target.Probe.ThreadsChanged()
 }
 
-// noteUnfollowed notes what will not be known of blocks when the program goes on, as it
-// does now. All of its threads stand.
+// noteUnfollowed notes what will not be known of blocks when the program continues, as it does now.
+// All of its threads stand.
 func (p *Planes) noteUnfollowed() {
 	watched := 0
 	if p.target.Probe != nil && p.target.Probe.Armed() && !p.target.Proc.IsGo() { // nobody calls what frees a block of Go
@@ -384,7 +384,7 @@ func (p *Planes) noteUnfollowed() {
 	}
 }
 
-// followsAll tells whether every allocator call reaches hdb.
+// followsAll reports whether every allocator call reaches hdb.
 func (p *Planes) followsAll() bool {
 	return p.tracer.Armed() || p.target.Probe != nil && p.target.Probe.Recording()
 }
@@ -406,7 +406,7 @@ func (p *Planes) noteGo(modules []inferior.Module) {
 	}
 }
 
-// followsGo tells whether the probe follows the Go runtime of a module.
+// followsGo reports whether the probe follows the Go runtime of a module.
 func (p *Planes) followsGo(m inferior.Module) bool {
 	return p.target.Probe != nil && p.target.Probe.Armed() && slices.ContainsFunc(p.data.found, func(s *breakpoints.Site) bool {
 		return s.In.Low == m.Low && s.Function.Sweeps()
@@ -436,7 +436,7 @@ func (p *Planes) noteUncounted() {
 	}
 }
 
-// noteNoAllocator says that stops on allocations wait in vain.
+// noteNoAllocator says that stops on allocations wait without effect.
 func (p *Planes) noteNoAllocator() {
 	if p.siteCount() == 0 {
 		p.target.Notify("no allocator function is known in %s: no symbol table names one; add one with alloc add", p.target.Names.Program.Path)

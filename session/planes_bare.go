@@ -18,7 +18,7 @@ type bareCalls struct {
 	sites []*breakpoints.Site // of allocator functions, nil: to be looked for
 }
 
-// followBare has the process tell of such calls, if they are wanted.
+// followBare has the process describe such calls, if they are wanted.
 func (p *Planes) followBare() {
 	if p.target.Proc == nil {
 		return
@@ -82,10 +82,9 @@ func (p *Planes) systemCall(t *inferior.Thread, c inferior.SystemCall) inferior.
 	return plainSink{sink{p}}.Alloc(t, call)
 }
 
-// allocatorMakes tells whether a system call with this stack is made by an
-// allocator function: such a call is followed itself, and the memory it maps is
-// what it has to give. The function may have called others of its module on the
-// way.
+// allocatorMakes reports whether a system call with this stack is made by an allocator function:
+// such a call is followed itself, and the memory it maps is what it has to give. The function may
+// have called others of its module on the way.
 func (p *Planes) allocatorMakes(frames []unwind.Frame) bool {
 	if p.bare.sites == nil {
 		sites, err := p.symbols.Sites(p.target.Proc.Modules(), p.tracer.Functions())

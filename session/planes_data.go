@@ -135,14 +135,13 @@ const maxWatched = 16
 // there are too many: see noteUnfollowed.
 func (d *dataPlane) watchedBlocks() []uint64 { return d.account.Rec.Live().RecordedBlocks(maxWatched) }
 
-// watchesAll tells whether the probe sees the ends of all blocks whose ends it can look
-// out for.
+// watchesAll reports whether the probe sees the ends of all blocks whose ends it can look out for.
 func (d *dataPlane) watchesAll() bool {
 	return d.account.Rec.On() || slices.Equal(d.target.Probe.Watches(), d.watchedBlocks())
 }
 
-// movedAway tells whether the block that was just made is a recorded one in a new place,
-// where the probe does not look out for it yet: its end may come before it does.
+// movedAway reports whether the block that was just made is a recorded one in a new place, where
+// the probe does not look out for it yet: its end may come before it does.
 func (d *dataPlane) movedAway(block uint64) bool {
 	if !d.account.Rec.Live().Recorded(block) || d.watchesAll() {
 		return false
@@ -188,7 +187,7 @@ func (d *dataPlane) drop(goesOn bool) {
 	d.target.Probe = nil
 }
 
-// close takes the probe out of a process that goes on without hdb.
+// close takes the probe out of a process that continues without hdb.
 func (d *dataPlane) close() {
 	if d.target.Probe == nil {
 		return
@@ -201,7 +200,7 @@ func (d *dataPlane) close() {
 	d.target.Probe = nil
 }
 
-// fault tells whether a signal of the thread is one of the probe's own, which it handles.
+// fault reports whether a signal of the thread is one of the probe's own, which it handles.
 func (d *dataPlane) fault(t *inferior.Thread, _ *inferior.Signal) bool {
 	return d.target.Probe != nil && d.target.Probe.Fault(t)
 }

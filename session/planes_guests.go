@@ -31,7 +31,7 @@ func (p *Planes) guest(t *inferior.Thread, child int, begins bool) {
 	}
 }
 
-// forgetGuests forgets those of a process or an image that is gone, and what stood in its memory.
+// forgetGuests forgets those of a process or an image that is gone, and what was in its memory.
 func (p *Planes) forgetGuests() {
 	clear(p.guests)
 	p.traceMe = nil

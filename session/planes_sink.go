@@ -18,8 +18,8 @@ import (
 // sink receives the events that the owner follows. While there is a probe, its lock is held.
 type sink struct{ p *Planes }
 
-// plainSink receives those of plain breakpoints. A probe that is no longer armed goes on
-// telling of the calls that threads were in when it was disarmed, on its own goroutine.
+// plainSink receives those of plain breakpoints. A probe that is no longer armed continues telling
+// of the calls that threads were in when it was disarmed, on its own goroutine.
 type plainSink struct{ sink }
 
 // Alloc is sink.Alloc, after the events that the probe has.
@@ -99,9 +99,9 @@ func (o *origin) Stops(e *recording.Event, env cond.Env) bool {
 	return stop
 }
 
-// check tells whether a stop is for the event, whose variables are those of the frame that
-// the block belongs to. Most frames have not got the names of a condition, which does not
-// hold there; how often that was so is counted.
+// check reports whether a stop is for the event, whose variables are those of the frame that the
+// block belongs to. Most frames have not got the names of a condition, which does not hold there;
+// how often that was so is counted.
 func (o *origin) check(st *breakpoints.Stop, env cond.Env) bool {
 	if st.Cond == nil || !st.Cond.UsesProgram() {
 		return st.Check(env)
@@ -213,7 +213,7 @@ func (k probeSink) May(t *inferior.Thread, call breakpoints.Call) bool {
 	return k.p.states.may(at) || n != nil && mayByStack(n.cond, at)
 }
 
-// mayByStack tells whether the part of a condition that asks for the stack can be true with this one.
+// mayByStack reports whether the part of a condition that asks for the stack can be true with this one.
 func mayByStack(c *cond.Cond, at recording.Frames) bool {
 	asks, _ := c.ByStack()
 	return asks != nil && possible(asks, at, true)
@@ -225,8 +225,7 @@ func (k probeSink) Failed(err error) {
 	k.p.failed(err)
 }
 
-// possible tells whether a condition can have the value when only the stack is
-// known.
+// possible reports whether a condition can have the value when only the stack is known.
 func possible(n cond.Node, v recording.Frames, value bool) bool {
 	all := func(terms []cond.Node) bool {
 		return !slices.ContainsFunc(terms, func(t cond.Node) bool { return !possible(t, v, value) })

@@ -363,7 +363,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 	return nil
 }
 
-// Detach lets the process go on, unharmed.
+// Detach lets the process continue, unharmed.
 func (s *Session) Detach() (pid int, err error) {
 	s.Selection.ToPresent()
 	if err := s.target.Live(); err != nil {
@@ -434,8 +434,8 @@ func (s *Session) forget(fate string) {
 	s.Stops.rebindAll()
 }
 
-// Close ends the session: launched processes are killed unless the settings spare
-// them, attached ones go on.
+// Close ends the session: launched processes are killed unless the settings spare them, attached
+// ones continue.
 func (s *Session) Close() error {
 	var errs []error
 	s.target.Names.Debuginfod.Close()
@@ -477,7 +477,7 @@ func (s *Session) ApplySettings() {
 	}
 }
 
-// Outlives tells that the process goes on when the session ends.
+// Outlives tells that the process continues when the session ends.
 func (s *Session) Outlives() bool {
 	return s.target.Proc != nil && (s.target.Proc.Attached() || s.Settings.Outlive)
 }

@@ -67,8 +67,8 @@ func (r *Recorder) BeginPaused(on bool) { r.paused = on }
 // PythonAllocators has CPython's own allocators followed from now on.
 func (r *Recorder) PythonAllocators() { r.target.Settings.PythonAllocators = true }
 
-// noteStart notes what a recording lacks that begins within the run, or goes on after it
-// had ended.
+// noteStart notes what a recording lacks that begins within the run, or continues after it had
+// ended.
 func (r *Recorder) noteStart(ended bool) {
 	ran := r.account.Gaps.Restarted()
 	switch {
@@ -101,8 +101,8 @@ func (r *Recorder) Stop() error {
 	return r.planes.arm()
 }
 
-// Pause keeps events out of the recording, but for the ends of blocks that
-// are in it. They go on being followed, so that the live heap stays right.
+// Pause keeps events out of the recording, except the ends of blocks that are in it. They continue
+// being followed, so that the live heap stays right.
 func (r *Recorder) Pause() error {
 	if err := r.recording(); err != nil {
 		return err

@@ -76,8 +76,8 @@ func isPanic(err error) bool {
 	return errors.As(err, &failed)
 }
 
-// Rescue ends the session after a panic. The process goes on as it would without hdb, if
-// that can be done.
+// Rescue ends the session after a panic. The process continues as it would without hdb, if that can
+// be done.
 func (s *Session) Rescue() error {
 	s.Settings.Outlive = true
 	return caught(func() error {

@@ -31,8 +31,8 @@ func (r recordedProcess) Frames(st capture.Stack) recording.Frames {
 	return f
 }
 
-// GoType tells whether the type that a Go runtime was told of a block of so many bytes, by code at
-// an address, matches a pattern.
+// GoType reports whether the type that a Go runtime was told of a block of so many bytes, by code
+// at an address, matches a pattern.
 func (r recordedProcess) GoType(code addr.Run, aux capture.GoAux, size uint64, pattern string) bool {
 	return r.target.Go.Matches(code, aux, size, pattern)
 }
@@ -64,7 +64,7 @@ func (r recordedProcess) Numbered() {
 	}
 }
 
-// Interpreted is the position in Python that a code address stands for.
+// Interpreted is the position in Python that a code address represents.
 func (r recordedProcess) Interpreted(pc addr.Run) (capture.Frame, bool) {
 	return r.target.Names.Interpreted.At(pc)
 }

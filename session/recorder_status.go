@@ -6,8 +6,7 @@ import (
 	"hdb/session/recordings"
 )
 
-// Progress is Recorded.Status but for the live blocks that are recorded, which
-// have to be counted.
+// Progress is Recorded.Status except the live blocks that are recorded, which have to be counted.
 func (r *Recorder) Progress() recordings.RecordStatus {
 	partial := r.account.Rec.Info().Partial
 	st := recordings.RecordStatus{

@@ -32,7 +32,7 @@ type stream struct {
 	file  *recording.File
 	done  chan struct{}
 	ended bool        // done is closed
-	asked atomic.Bool // a tick is under way: the process may stand for long
+	asked atomic.Bool // a tick is under way: the process may be stopped for long
 }
 
 // flushEvery is how often a stream is written out: what was recorded longer ago
@@ -103,8 +103,8 @@ func (st *stream) run(r *Recorder) {
 	}
 }
 
-// tick writes out what was recorded. The first error of that stops the process,
-// so that it need not go on being recorded.
+// tick writes out what was recorded. The first error of that stops the process, so that it need not
+// continue being recorded.
 func (r *Recorder) tick(st *stream) {
 	if r.stream != st {
 		return
@@ -179,8 +179,8 @@ func (r *Recorder) close() {
 	r.stream, r.streaming = nil, nil
 }
 
-// Bound has the recording that Start begins, or goes on with, kept within
-// bounds: from the beginning of this run on, or of the next one.
+// Bound has the recording that Start begins, or continues with, kept within bounds: from the
+// beginning of this run on, or of the next one.
 func (r *Recorder) Bound(b recording.Bounds) error {
 	if err := b.Check(); err != nil {
 		return err
@@ -218,8 +218,7 @@ func (r *Recorder) bindRecording() error {
 	return nil
 }
 
-// endFull ends the recording of a process that runs, or of one that stands when it
-// goes on.
+// endFull ends the recording of a process that runs, or of one that stands when it continues.
 func (r *Recorder) endFull() {
 	if p := r.target.Current.Load(); p != nil {
 		p.Wake(func() {

@@ -44,7 +44,7 @@ type Session struct {
 
 	Conditions *Conditions     // what is wrong or in doubt with conditions
 	Stops      *Stops          // the numbered stops
-	Traces     *Traces         // numbered stops that tell of calls and go on
+	Traces     *Traces         // numbered stops that describe calls and continue
 	Catches    *Catches        // the signals, forks, system calls and the like that stop the program
 	Execution  *Execution      // running the program
 	Stepping   *stepping.Steps // stepping one of its threads

@@ -112,7 +112,7 @@ func (s *states) seed(x *stateOf) {
 }
 
 // exact are stops at the allocations that can make conditions true which do not hold now: the
-// process stops there before it goes on.
+// process stops there before it continues.
 func (s *states) exact() (all []*breakpoints.Stop) {
 	_, states := s.current()
 	for _, x := range states {
@@ -124,7 +124,7 @@ func (s *states) exact() (all []*breakpoints.Stop) {
 	return all
 }
 
-// changed tells whether exact would have others now.
+// changed reports whether exact would have others now.
 func (s *states) changed() bool {
 	_, states := s.current()
 	return slices.ContainsFunc(states, func(x *stateOf) bool { return x.exact != (!x.Met() && x.cond.Exact() != nil) })
@@ -200,7 +200,7 @@ func (s *states) take() []stopped.Met {
 	return met
 }
 
-// hit counts them as hits, and tells whether one stops the process.
+// hit counts them as hits, and reports whether one stops the process.
 func (s *states) hit() (stops bool) {
 	for _, m := range s.take() {
 		if slices.ContainsFunc(s.demand.hits, func(h hit) bool { return h.stop == m.Stop }) {
@@ -252,7 +252,7 @@ func whenEvent(e *capture.Event) when.Event {
 	return w
 }
 
-// may tells whether one of them can hold for a call with this stack.
+// may reports whether one of them can hold for a call with this stack.
 func (s *states) may(at recording.Frames) bool {
 	_, states := s.current()
 	return slices.ContainsFunc(states, func(x *stateOf) bool {
@@ -260,7 +260,7 @@ func (s *states) may(at recording.Frames) bool {
 	})
 }
 
-// complete finds what the recording knows of the event, and how many came behind it.
+// complete finds what the recording knows the event, and how many came behind it.
 func (s *states) complete(m *stopped.Met) {
 	if !m.Late {
 		return

@@ -281,9 +281,8 @@ func (s *Stops) atStop(st *breakpoints.Stop, t *inferior.Thread) inferior.Action
 	return inferior.StopHere
 }
 
-// stops tells whether a stop at a place or watchpoint stops a thread that is there. A
-// condition whose variables cannot be read stops it: the user may have waited for that
-// very arrival.
+// stops reports whether a stop at a place or watchpoint stops a thread that is there. A condition
+// whose variables cannot be read stops it: the user may have waited for that very arrival.
 func (s *Stops) stops(st *breakpoints.Stop, t *inferior.Thread) bool {
 	if !s.about(st, t) {
 		return false

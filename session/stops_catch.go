@@ -11,8 +11,8 @@ import (
 	"hdb/session/stopped"
 )
 
-// runtimeEvents are functions of the languages' runtimes that stand for an event (Itanium
-// C++ ABI: Exception Handling, section 2.4 and 2.5; the Rust standard library).
+// runtimeEvents are functions of the languages' runtimes that represent an event (Itanium C++ ABI:
+// Exception Handling, section 2.4 and 2.5; the Rust standard library).
 var runtimeEvents = map[string]string{
 	"throw": "__cxa_throw", "rethrow": "__cxa_rethrow", "catch": "__cxa_begin_catch", "panic": "rust_panic",
 }

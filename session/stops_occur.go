@@ -219,7 +219,7 @@ func (o occurrences) signal(t *inferior.Thread, sig *inferior.Signal) (caught bo
 	return caught, o.occurs(t, nil, about)
 }
 
-// catchesSignal tells whether a stop at signals is about one of that number.
+// catchesSignal reports whether a stop at signals is about one of that number.
 func catchesSignal(numbers []int, n int) bool {
 	if len(numbers) == 0 {
 		return n != int(syscall.SIGINT) && n != int(syscall.SIGTRAP)

@@ -12,10 +12,10 @@ import (
 	"hdb/session/variables"
 )
 
-// beforeFormat is what stands between the location of dprintf and its format.
+// beforeFormat is what is between the location of dprintf and its format.
 var beforeFormat = lazyregexp.New(`,\s*"`)
 
-// Dprintf sets a numbered stop that prints and goes on: LOCATION [if CONDITION],"FORMAT"[,
+// Dprintf sets a numbered stop that prints and continues: LOCATION [if CONDITION],"FORMAT"[,
 // EXPRESSION...].
 func (s *Stops) Dprintf(text string) (*breakpoints.Stop, error) {
 	at := beforeFormat().FindStringIndex(text)
@@ -59,9 +59,9 @@ func printStop(v *variables.OfFrame, st *breakpoints.Stop) {
 	v.Values.Target.Config.Print(text)
 }
 
-// noteFailed tells why a stop that goes on, or its condition, as what begins with, had no value. It does
-// so once in a run for each kind of error: the address that an error names may be another one
-// each time.
+// noteFailed tells why a stop that continues, or its condition, as what begins with, had no value. It
+// does so once in a run for each kind of error: the address that an error names may be another one each
+// time.
 func noteFailed(c *target.Target, st *breakpoints.Stop, what string, err error) {
 	inner := err
 	for next := errors.Unwrap(inner); next != nil; next = errors.Unwrap(inner) {

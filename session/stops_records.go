@@ -13,9 +13,9 @@ import (
 	"hdb/session/target"
 )
 
-// printsRecords tells whether a stop prints what the probe's records tell of events, of which
-// its condition asks no more either: the program need not stop for it. One that disables
-// itself is not such a one: where the ring is drained only hits are counted.
+// printsRecords reports whether a stop prints what the probe's records describe events, of which
+// its condition asks no more either: the program need not stop for it. One that disables itself is
+// not such a one: where the ring is drained only hits are counted.
 func printsRecords(st *breakpoints.Stop) bool {
 	if !st.Enabled || st.Left > 0 || st.Print == nil || !onEvents(st) || st.Cond != nil && st.Cond.UsesProgram() {
 		return false
@@ -113,11 +113,11 @@ func (p *printedRecords) print() {
 	}
 }
 
-// printsAll tells whether a stop that prints records is about calls of which records alone
+// printsAll reports whether a stop that prints records is about calls of which records alone
 // decide: one that names functions is also about others that had these do their work.
 func printsAll(st *breakpoints.Stop) bool { return len(st.Funcs) == 0 }
 
-// printsStacks tells whether a stop that prints records, or one on state, asks for stacks.
+// printsStacks reports whether a stop that prints records, or one on state, asks for stacks.
 func (d *demand) printsStacks() bool {
 	return slices.ContainsFunc(d.stops.All(), func(st *breakpoints.Stop) bool {
 		if asked := st.When.Asked(); asked != nil && st.Enabled && asked.UsesStack() {

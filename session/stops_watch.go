@@ -256,8 +256,8 @@ func (s *Stops) Watched(st *breakpoints.Stop) (size int, kind inferior.WatchKind
 	return b.size, b.access
 }
 
-// watched counts the hits of the watchpoints at which the engine stopped, and
-// tells whether to stop there.
+// watched counts the hits of the watchpoints at which the engine stopped, and reports whether to
+// stop there.
 func (s *Stops) watched(stop inferior.Stop) bool {
 	for _, st := range s.demand.stops.All() {
 		b := s.binds[st.ID]
@@ -278,9 +278,9 @@ func (s *Stops) watched(stop inferior.Stop) bool {
 	return len(s.demand.hits) > 0 // or of another stop, at the same time
 }
 
-// outlived reports whether the frame of a watched variable has returned: the stack
-// pointer stands above it, or what the frame was to return to is not there any more.
-// Only another call from the very same place and depth is taken for the frame itself.
+// outlived reports whether the frame of a watched variable has returned: the stack pointer is above
+// it, or what the frame was to return to is not there any more. Only another call from the very
+// same place and depth is taken for the frame itself.
 func (b *binding) outlived(t *inferior.Thread, mem *view.Memory) bool {
 	if !b.local || t != b.home.thread {
 		return false
@@ -305,9 +305,9 @@ func returnAddress(mem *view.Memory, cfa addr.Run) (uint64, error) {
 // programGone is the fate of a program that has ended, or has executed another.
 const programGone = "gone"
 
-// forgetBindings follows the end of a process or of its program, or a detach: no traps
-// are in its memory any more. A watchpoint is disabled, because what stands at its
-// address next is something else. fate is what has become of the program.
+// forgetBindings follows the end of a process or of its program, or a detach: no traps are in its
+// memory any more. A watchpoint is disabled, because what is at its address next is something else.
+// fate is what has become of the program.
 func (s *Stops) forgetBindings(fate string) {
 	clear(s.planes.clones)
 	s.demand.expired = nil

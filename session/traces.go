@@ -18,8 +18,8 @@ import (
 	"hdb/values"
 )
 
-// Traced is what a trace tells of: a call, the return from it, or an arrival at a place
-// inside a function.
+// Traced is what a trace reports: a call, the return from it, or an arrival at a place inside a
+// function.
 type Traced struct {
 	Stop   int // the number of the trace
 	Thread view.ThreadInfo
@@ -103,7 +103,7 @@ func (tr *tracing) drop(gone func(addr.Run) bool) {
 	}
 }
 
-// Traces tell of calls and returns, by numbered stops that go on.
+// Traces describe calls and returns, by numbered stops that continue.
 type Traces struct {
 	target *target.Target
 	demand *demand
@@ -115,9 +115,8 @@ type Traces struct {
 	Told func(Traced) // is told of each call and return that a trace is about; may be nil
 }
 
-// Set sets a numbered stop that goes on: it tells of calls of a function and of their
-// returns, or of arrivals at another place. text is LOCATION [if CONDITION]; values are
-// written as o says.
+// Set sets a numbered stop that continues: it describes calls of a function and of their returns,
+// or of arrivals at another place. text is LOCATION [if CONDITION]; values are written as o says.
 func (s *Traces) Set(text string, o values.Options) (*breakpoints.Stop, error) {
 	if s.target.Mode() == target.Saved {
 		return nil, target.ErrSaved
@@ -133,7 +132,7 @@ func (s *Traces) Set(text string, o values.Options) (*breakpoints.Stop, error) {
 	return st, nil
 }
 
-// arrived tells of an arrival at the place of a trace, and has the return told, too.
+// arrived describes an arrival at the place of a trace, and has the return told, too.
 func (s *Traces) arrived(st *breakpoints.Stop, t *inferior.Thread) {
 	v := newCodeEnv(s.stops, st, t)
 	tr := &s.stops.binds[st.ID].traced
@@ -283,8 +282,8 @@ func (tr *tracing) leave(t *inferior.Thread, to landing, leavesCall func(addr.Ru
 	return left
 }
 
-// leaving makes a function that tells of a frame that is further in than a landing whether
-// it is left, rather than waiting on another stack. False: the thread goes to another stack.
+// leaving makes a function that describes a frame that is inner than a landing whether it is left,
+// rather than waiting on another stack. False: the thread goes to another stack.
 func (s *Traces) leaving(t *inferior.Thread, to landing) (of func(cfa addr.Run) bool, ok bool) {
 	regs, err := t.Regs()
 	if err != nil {
@@ -327,7 +326,7 @@ func (s *Traces) take(r *tracedReturn, t *inferior.Thread, regs inferior.Registe
 	return c, true
 }
 
-// returned tells of the call that has returned, if one has.
+// returned describes the call that has returned, if one has.
 func (s *Traces) returned(st *breakpoints.Stop, r *tracedReturn, t *inferior.Thread) inferior.Action {
 	regs, err := t.Regs()
 	if err != nil {

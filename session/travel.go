@@ -171,7 +171,7 @@ func (t *Travel) travel(ctx context.Context, d query.Direction, wanted func(*rec
 	}
 	rec := t.queries.RecordingOf(t.recorded.Source(), x)
 	if e := t.sel.Event(); e != nil && t.target.Proc != nil && !t.target.Past {
-		rec.Moment = e.Seq // the process stands at it
+		rec.Moment = e.Seq // the process is at it
 	}
 	seq, found, err := rec.Find(ctx, d, wanted)
 	end := "the recording ends here"

@@ -19,8 +19,8 @@ import (
 	"hdb/unwind"
 )
 
-// wrongFrees looks at calls that give back what is no block before they run. The probe offers
-// those that seem so, or plain breakpoints do; what is said is what the recording knows.
+// wrongFrees looks at calls that return what is not a block before they run. The probe offers those
+// that seem so, or plain breakpoints do; what is said is what the recording knows.
 type wrongFrees struct {
 	target  *target.Target
 	account *target.Account
@@ -34,18 +34,18 @@ type wrongFrees struct {
 	taken  *recording.Event                              // that a stop was asked about last
 	plain  plainBlocks
 	// placed are the calls of threads that were stopped last at the entries of functions that free, and
-	// go on there without coming to the probe again.
+	// continue there without coming to the probe again.
 	placed map[*inferior.Thread]breakpoints.Call
 	doubt  time.Duration // up to when threads may be handed blocks that nobody sees
 	mixed  bool          // plain breakpoints have taken over from a probe: calls that threads were in are in no event
 
-	// Calls that turned out as right: what is looked for in vain too often is looked for no more.
+	// Calls that turned out as right: what is looked for without effect too often is looked for no more.
 	vain        [probe.OtherFamily + 1]int
 	spent       time.Duration
 	unsuspected [probe.OtherFamily + 1]bool
 }
 
-// Bounds of what is looked for in vain, in a run: calls of one kind, and time for all.
+// Bounds of what is looked for without effect, in a run: calls of one kind, and time for all.
 const (
 	maxVain      = 1000
 	maxVainSpent = 2 * time.Second
@@ -80,13 +80,13 @@ const (
 	insideTime  = time.Second
 )
 
-// wanted tells whether anybody looks. Where the allocators of Python are followed nobody does: the hooks of
-// PYTHONMALLOC=debug free large blocks at another address than the one that the program has.
+// wanted reports whether anybody looks. Where the allocators of Python are followed nobody does: the hooks
+// of PYTHONMALLOC=debug free large blocks at another address than the one that the program has.
 func (w *wrongFrees) wanted() bool {
 	return w.target.Settings.WrongFrees != target.WrongFreesOff && !w.target.Settings.PythonAllocators
 }
 
-// Wrong takes a call that seems to give back what is no block.
+// Wrong takes a call that seems to return what is not a block.
 func (k probeSink) Wrong(t *inferior.Thread, call breakpoints.Call, why probe.Suspicion) inferior.Action {
 	w := k.p.wrong
 	if !call.Now.IsReturn() {
@@ -284,9 +284,9 @@ func (w *wrongFrees) blocksInData(base string) bool {
 		slices.ContainsFunc(w.target.Proc.Modules(), func(m inferior.Module) bool { return modkind.IsMusl(m.Name) })
 }
 
-// onStack tells whether an address is on the stack that the thread is on: between its stack
-// pointer and the block with its thread-local storage, or of the first thread, up to the end of
-// the mapping that the kernel has made.
+// onStack reports whether an address is on the stack that the thread is on: between its stack
+// pointer and the block with its thread-local storage, or of the first thread, up to the end of the
+// mapping that the kernel has made.
 func (w *wrongFrees) onStack(t *inferior.Thread, regs inferior.Registers, at addr.Run) bool {
 	sp := regs.SP() - addr.RedZone
 	if at < sp {
@@ -304,8 +304,8 @@ func (w *wrongFrees) onStack(t *inferior.Thread, regs inferior.Registers, at add
 	return maps[i].Path == "[stack]" || fs > regs.SP() && fs < maps[i].High && at < fs
 }
 
-// plainBlocks are the blocks that plain breakpoints have seen, by their addresses: what a
-// recording would know of them.
+// plainBlocks are the blocks that plain breakpoints have seen, by their addresses: what a recording
+// would know them.
 type plainBlocks map[uint64]plainBlock
 
 // A plainBlock is the last call about a block.
@@ -318,7 +318,7 @@ type plainBlock struct {
 // maxPlainBlocks bounds them: plain breakpoints see some 20,000 calls a second.
 const maxPlainBlocks = 1 << 20
 
-// suspect tells why a call that plain breakpoints have seen seems to give back what is no block.
+// suspect tells why a call that plain breakpoints have seen seems to return what is not a block.
 func (p plainBlocks) suspect(e *recording.Event) (why probe.Suspicion, suspected bool) {
 	given, family := query.GivenBack(e), query.FamilyOf(e.Function)
 	if given == 0 || !query.Judged(e.Function) {

@@ -151,7 +151,7 @@ func (e *Export) Write(ctx context.Context, s *session.Session, out io.Writer) e
 		}
 		return e.to(ctx, s, out)
 	}
-	if e.Format.Tables != nil { // they tell in a row what could not be read, and go on to the end
+	if e.Format.Tables != nil { // they tell in a row what could not be read, and continue to the end
 		return e.tables(s)
 	}
 	return newFile(s, "export", e.File, e.Force, func(w io.Writer) error { return e.to(ctx, s, w) })
@@ -200,7 +200,7 @@ func (e *Export) to(ctx context.Context, s *session.Session, w io.Writer) (err e
 	return e.Format.Write(w, p, o)
 }
 
-// newFile writes a file about what the session recorded. verb stands before errors.
+// newFile writes a file about what the session recorded. verb is before errors.
 func newFile(s *session.Session, verb, file string, force bool, to func(io.Writer) error) error {
 	f := outfile.File{Path: file, Force: force, Inputs: []string{s.Captures.Path()}}
 	if err := f.Write(to); err != nil {

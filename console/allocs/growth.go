@@ -20,7 +20,7 @@ import (
 	"hdb/query"
 )
 
-// diffPers are what the rows of diff can stand for.
+// diffPers are what the rows of diff can represent.
 var diffPers = []string{"function", "line", "module", "stack"}
 
 func diffCommand(c *desk.Desk) *shell.Command {
@@ -30,8 +30,8 @@ func diffCommand(c *desk.Desk) *shell.Command {
 			"`per stack` shows the N stacks that grew most, 5 by default. Stacks of two captures count as the same if their functions and lines are.\n\n`leaks since MOMENT` counts only the blocks that were allocated after the moment.\n\nExamples:\n  diff warm\n  diff 10% 90%\n  diff warm end per stack\n  diff yesterday.hdb per line"}
 }
 
-// since takes `since MOMENT` out of a line, where it stands at its beginning or behind one word.
-// The number may also come last, unless there is a mark of that name.
+// since takes `since MOMENT` out of a line, where it is at its beginning or behind one word. The
+// number may also come last, unless there is a mark of that name.
 func since(c *desk.Desk, in shell.Input) (shell.Input, query.Moment, error) {
 	first, rest := shell.SplitWord(in.Raw)
 	word, behind := first, rest

@@ -48,7 +48,7 @@ func perOf(in shell.Input, words, pers []string) ([]string, query.Per, error) {
 	return nil, 0, fmt.Errorf("%s: %q: `per %s` expected", in.Name, strings.Join(words[i:], " "), strings.Join(pers, "|"))
 }
 
-// topPers are what the rows of top may stand for.
+// topPers are what the rows of top may represent.
 var topPers = append(slices.Clone(query.Pers[:query.PerStack]), query.PerType.String(), query.PerGlobal.String())
 
 func runTop(ctx context.Context, c *desk.Desk, in shell.Input) error {
@@ -150,7 +150,7 @@ type topView struct {
 
 func topViewOf(r heap.Row, per query.Per) topView { return topView{sizeOf(r.Site, per), r} }
 
-// sizeOf is the size that a row stands for, nil if rows stand for something else.
+// sizeOf is the size that a row represents, nil if rows represent something else.
 func sizeOf(s heap.Site, per query.Per) *uint64 {
 	if per != query.PerSize {
 		return nil
@@ -248,7 +248,7 @@ func siteName(o *screen.Output, per query.Per, s heap.Site) string {
 	return names.Short(names.Function(s.Function, s.Linkage))
 }
 
-// sitePlace is where a site is, of rows that stand for one.
+// sitePlace is where a site is, of rows that represent one.
 func sitePlace(s heap.Site, per query.Per) screen.Span {
 	switch {
 	case per != query.PerFunction && per != query.PerLine:
@@ -306,8 +306,8 @@ func viewStackRow(r query.StackRow) stackRowView {
 	return stackRowView{r.Row, desk.ViewFrames(r.Stack.Frames)}
 }
 
-// printUserFrames prints a stack from the function on that the block belongs to, and how many
-// frames are further in: of allocators, wrappers and libraries. all is the command that has them, "" none.
+// printUserFrames prints a stack from the function on that the block belongs to, and how many frames are
+// inner: of allocators, wrappers and libraries. all is the command that has them, "" none.
 func printUserFrames(c *desk.Desk, o *screen.Output, st names.Stack, all string) {
 	user := min(c.Session.Selection.UserFrame(st.Frames), len(st.Frames))
 	if user > 0 {
@@ -393,7 +393,7 @@ type whenceView struct {
 	Last   *desk.EventView  `json:"last,omitempty"`
 	Before uint64           `json:"freed_before,omitempty"` // the event that had given back what last frees
 
-	Mapping *desk.MappedEventView `json:"mapping,omitempty"` // that the address lies in, if in no block
+	Mapping *desk.MappedEventView `json:"mapping,omitempty"` // that the address is in, if in no block
 }
 
 func viewWhence(w *query.Whence) whenceView {

@@ -97,7 +97,7 @@ func printJemalloc(o *screen.Output, a *heaps.JemallocAnswer, v *jemallocView) {
 	noteJemalloc(o, a)
 }
 
-// noteJemalloc says what makes the numbers less sure.
+// noteJemalloc says what makes the numbers less certain.
 func noteJemalloc(o *screen.Output, a *heaps.JemallocAnswer) {
 	odd := a.Torn()
 	for _, c := range a.Caches() {

@@ -20,7 +20,7 @@ func goSum(a *heaps.LeakAnswer) (all graph.Sum) {
 	return all
 }
 
-// noteGo says what is live of Go, which is no leak: its collector frees what nothing holds.
+// noteGo says what is live of Go, which is not a leak: its collector frees what nothing holds.
 func noteGo(c *desk.Desk, o *screen.Output, q *leaksAsked, a *heaps.LeakAnswer) {
 	all := goSum(a)
 	switch {

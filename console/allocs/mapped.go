@@ -31,7 +31,7 @@ func viewMappings[T any](m *query.Mappings, rows []T, total int) *desk.MappingsV
 	return v
 }
 
-// anyMapped tells whether there is anything to say of mappings.
+// anyMapped reports whether there is anything to say of mappings.
 func anyMapped(m *query.Mappings) bool {
 	none := report.MappedSum{}
 	return m.Sums[query.ProgramMapped] != none || m.Sums[query.PythonArenas] != none || m.Unknown > 0

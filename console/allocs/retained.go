@@ -19,7 +19,7 @@ const retained = "retained"
 // topMeasures are those of top.
 var topMeasures = append(slices.Clone(heap.Measures[:]), retained)
 
-// retainedPers are what rows by it may stand for.
+// retainedPers are what rows by it may represent.
 var retainedPers = []query.Per{query.PerFunction, query.PerLine, query.PerModule, query.PerType, query.PerGlobal}
 
 type retainedRowView struct {

@@ -133,7 +133,7 @@ func runFindType(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	return nil
 }
 
-// FindSpec reads /SIZE MAX; 0 where it does not stand there.
+// FindSpec reads /SIZE MAX; 0 where it does not be there.
 func FindSpec(spec string) (most, size int, err error) {
 	for _, r := range strings.TrimPrefix(spec, "/") {
 		switch n, ok := desk.SizeLetters[r]; {

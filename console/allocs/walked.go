@@ -29,7 +29,7 @@ func printUnknown(o *screen.Output, unknown graph.Sum) {
 	}
 }
 
-// showWalked lists the live blocks that the allocator tells of, where nothing is recorded.
+// showWalked lists the live blocks that the allocator describes, where nothing is recorded.
 func showWalked(ctx context.Context, c *desk.Desk, in shell.Input, condition *cond.Cond, limit int) error {
 	w, err := c.Session.Heap.Walked(ctx, condition, limit)
 	if ctx.Err() != nil {

@@ -207,7 +207,7 @@ func (t *whatText) stack(p *heaps.StackPlace) string {
 	return fmt.Sprintf("in frame #%d %s, on %s", f.Num, name, where)
 }
 
-// chunk tells of memory of glibc's malloc that the program does not hold.
+// chunk describes memory of glibc's malloc that the program does not hold.
 func (t *whatText) chunk(k *glibc.Chunk) string {
 	size := t.o.Sizes.Long(k.Size)
 	switch {
@@ -225,7 +225,7 @@ func (t *whatText) chunk(k *glibc.Chunk) string {
 	return fmt.Sprintf("byte %s of %s of free memory of the allocator at %v", units.Grouped(uint64(t.w.Addr-k.Addr)), size, k.Addr)
 }
 
-// mapped tells of memory of which only the mapping is known.
+// mapped describes memory of which only the mapping is known.
 func (t *whatText) mapped(r *regions.Region) string {
 	at := uint64(t.w.Addr - r.Start)
 	switch r.Kind {
@@ -272,7 +272,7 @@ func (t *whatText) region(r *regions.Region) string {
 	return text
 }
 
-// recorded tells of the events that made the block or mapping, and gave it back.
+// recorded describes the events that made the block or mapping, and gave it back.
 func (t *whatText) recorded() {
 	w := t.w.Whence
 	switch {
@@ -289,7 +289,7 @@ func (t *whatText) recorded() {
 	}
 }
 
-// inHeap tells whether the address lies in memory that an allocator has mapped for itself.
+// inHeap reports whether the address is in memory that an allocator has mapped for itself.
 func (t *whatText) inHeap() bool { return t.w.Region != nil && t.w.Region.Kind == regions.Heap }
 
 // eventVerbs say what an event did with the memory, but for that which made it.

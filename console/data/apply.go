@@ -16,7 +16,7 @@ import (
 	"hdb/session/view"
 )
 
-// applyFlags explains what may stand before the command of frame apply and thread apply.
+// applyFlags explains what may be before the command of frame apply and thread apply.
 const applyFlags = "-q leaves out the heading above each output. An error ends the command; with -c it continues with the next one; -s does too, and shows nothing for those where the command fails or prints nothing. -- ends the flags."
 
 // applying is how a command is run in several frames or threads.

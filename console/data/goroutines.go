@@ -88,7 +88,7 @@ func parseGoroutines(args []string) (a goroutineArgs, err error) {
 	return a, nil
 }
 
-// keeps tells whether a goroutine is to be listed.
+// keeps reports whether a goroutine is to be listed.
 func (a *goroutineArgs) keeps(x *view.Goroutine) bool {
 	if len(a.status) > 0 && !slices.Contains(a.status, x.Status) {
 		return false

@@ -78,8 +78,8 @@ func showRegisters(c *desk.Desk, in shell.Input, general bool) error {
 	return nil
 }
 
-// vectorNames are the registers of x87, SSE and AVX that words of info registers ask
-// for: float and vector stand for all of a kind.
+// vectorNames are the registers of x87, SSE and AVX that words of info registers ask for: float and
+// vector represent all of a kind.
 func vectorNames(words []string) []string {
 	var out []string
 	for _, w := range words {

@@ -92,7 +92,7 @@ func costMargin(sizes units.Sizes, w *screen.Window, costs map[int]query.LineCos
 	}
 }
 
-// costHead stands above the margin.
+// costHead is above the margin.
 var costHead = fmt.Sprintf("%10s %9s", "bytes", "calls")
 
 func infoSource(_ context.Context, c *desk.Desk, in shell.Input) error {

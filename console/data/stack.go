@@ -152,8 +152,8 @@ func runBacktrace(_ context.Context, c *desk.Desk, in shell.Input) error {
 	return nil
 }
 
-// mergePython has the functions of Python stand in the selected stack, as set
-// python-frames wants them.
+// mergePython puts the functions of Python into the selected stack, as set python-frames wants
+// them.
 func mergePython(c *desk.Desk, frames []names.Frame) (merged []names.Frame, why string) {
 	if !c.Session.Mode().Readable() || c.Session.Recalled() {
 		return frames, ""
@@ -161,7 +161,7 @@ func mergePython(c *desk.Desk, frames []names.Frame) (merged []names.Frame, why 
 	return c.Session.Python.Merged(frames, merging(c))
 }
 
-// merging is how the functions of Python stand in stacks, by set python-frames.
+// merging is how the functions of Python are in stacks, by set python-frames.
 func merging(c *desk.Desk) cpython.Merge {
 	switch c.Set.Value("python-frames") {
 	case "merged":
@@ -226,7 +226,7 @@ func fullOffset(f names.Frame) string {
 	return fmt.Sprintf(" +%#x in %s", f.Offset, OrUnknown(f.Module))
 }
 
-// OrUnknown is a text, or what stands for none.
+// OrUnknown is a text, or what represents none.
 func OrUnknown(s string) string {
 	if s == "" {
 		return "?"

@@ -96,7 +96,7 @@ func runSymbolsRefresh(_ context.Context, c *desk.Desk, in shell.Input) error {
 	return nil
 }
 
-// printComing tells of files that servers are sending: what they bring is not there yet.
+// printComing describes files that servers are sending: what they bring is not there yet.
 func printComing(o *screen.Output, coming []downloadView) {
 	const shown = 5
 	for i, v := range coming {

@@ -11,8 +11,7 @@ import (
 	"hdb/session/heaps"
 )
 
-// Answer is show for numbers that are drawn from the recording: with what makes them
-// less sure.
+// Answer is show for numbers that are drawn from the recording: with what makes them less certain.
 func (c *Desk) Answer(in shell.Input, data any, text func(o *screen.Output)) {
 	c.ShowCareful(in, data, c.Session.Recorded.Gaps(), text)
 }
@@ -42,7 +41,7 @@ func Warnings(doubt report.Doubt) []string {
 	return []string{report.DoubtText(doubt)}
 }
 
-// doubtTexts say what makes it less sure who holds the blocks.
+// doubtTexts say what makes it less certain who holds the blocks.
 func doubtTexts(d *heaps.Doubts, sizes units.Sizes) (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	if d.Other != "" {

@@ -91,13 +91,13 @@ func (d *Display) Text() string {
 	return strings.TrimSpace(d.Spec + " " + d.Expr)
 }
 
-// An Evaluator computes expressions of the program. It keeps what print, display and x
-// go on with.
+// An Evaluator computes expressions of the program. It keeps what print, display and x continue
+// with.
 type Evaluator struct {
 	c        *Desk
 	Displays []Display
 	Next     int    // number of the next display
-	memory   Memory // where x goes on
+	memory   Memory // where x continues
 }
 
 // ValueView is a variable or a value for JSON.
@@ -233,8 +233,8 @@ func (e *Evaluator) Address(expr string) (addr.Run, error) {
 	return a, err
 }
 
-// literal is the bytes of an array that does not lie in memory, as "abc", and what its
-// elements are. err is why it has no address.
+// literal is the bytes of an array that does not are in memory, as "abc", and what its elements
+// are. err is why it has no address.
 func (e *Evaluator) literal(expr string, err error) ([]byte, values.Unit, error) {
 	b, unit, other := e.c.Session.Patterns.Literal(expr)
 	if other != nil {

@@ -149,7 +149,7 @@ func (t *eventTable) end(of Listed) {
 
 func (t *eventTable) cut() {}
 
-// endOfList is what stands below a list.
+// endOfList is what is below a list.
 func endOfList(o *screen.Output, l EventList, shown int, of Listed) {
 	if l.Below != nil {
 		defer l.Below(o)
@@ -183,7 +183,7 @@ type eventObject struct {
 	c      *Desk
 	head   string // the fields that each object begins with
 	name   string
-	before string // what stands before the next event
+	before string // what is before the next event
 	list   EventList
 }
 

@@ -27,7 +27,7 @@ type ExitStatus struct {
 	Given    *int
 	child    inferior.ExitStatus // of the last inferior that ended by itself
 	hasChild bool
-	fatal    bool // the inferior stands at a fatal signal
+	fatal    bool // the inferior is at a fatal signal
 }
 
 // ErrAssertion is wrapped by errors of commands that check something.

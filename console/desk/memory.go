@@ -17,16 +17,16 @@ import (
 	"hdb/values"
 )
 
-// Memory is where x goes on, and how it showed what it showed last.
+// Memory is where x continues, and how it showed what it showed last.
 type Memory struct {
 	next   addr.Run
 	known  bool // next is set
 	format byte // gdb's letter, 0: x
 	size   int  // bytes of a unit, 0: 4
 	Count  int
-	back   bool // what lies before next is shown
-	// literal is bytes of a value that does not lie in memory, which are shown instead; next
-	// is where in them.
+	back   bool // what is before next is shown
+	// literal is bytes of a value that does not are in memory, which are shown instead; next is
+	// where in them.
 	literal []byte
 }
 
@@ -153,7 +153,7 @@ type examiner struct {
 	bytes    []byte   // and what they are
 }
 
-// shown notes the unit at the address where x goes on, for $_ and $__.
+// shown notes the unit at the address where x continues, for $_ and $__.
 func (x *examiner) shown(size int, b []byte) { x.last, x.unitSize, x.bytes = x.m.next, size, b }
 
 func (x *examiner) run() error {
@@ -191,7 +191,7 @@ func (x *examiner) units() error {
 	return err
 }
 
-// read reads bytes where x goes on.
+// read reads bytes where x continues.
 func (x *examiner) read(n int) ([]byte, error) {
 	if x.m.literal == nil {
 		return x.c.Session.Memory.Read(x.m.next, n)

@@ -10,8 +10,8 @@ import (
 	"hdb/internal/addr"
 )
 
-// runEitherWay is run, of what lies before the address if that is wanted. The next x then
-// goes on before what was shown.
+// runEitherWay is run, of what is before the address if that is wanted. The next x then continues
+// before what was shown.
 func (x *examiner) runEitherWay() error {
 	if !x.m.back {
 		return x.run()
@@ -73,7 +73,7 @@ func (x *examiner) instructionsBefore() (addr.Run, error) {
 // of the first one.
 const maxPadding = 64
 
-// errNoFunction is the error of an address that no function of reasonable size lies before.
+// errNoFunction is the error of an address that no function of reasonable size is before.
 var errNoFunction = errors.New("the stack has no function with a known entry to read them at")
 
 // functionBefore lists where the instructions begin that end at the address: those of its

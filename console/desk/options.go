@@ -42,7 +42,7 @@ func CutFormat(raw string) (spec, expr string) {
 	return "", raw
 }
 
-// promptWidth is what stands before a value, as `$12 = `.
+// promptWidth is what is before a value, as `$12 = `.
 const promptWidth = 8
 
 // optionsOf are how values are printed by settings.

@@ -79,7 +79,7 @@ func (p *Progress) Clear() {
 	}
 }
 
-// write ignores errors: the terminal may be gone, the recording goes on.
+// write ignores errors: the terminal may be gone, the recording continues.
 func (p *Progress) write(s string) { _, _ = io.WriteString(p.W, s) }
 
 // RecordSummary is the line that ends a recording to a file.

@@ -221,7 +221,7 @@ func (v *returnedView) print(o *screen.Output) {
 	o.Text(fmt.Sprintf("value returned is $%d = %s\n", v.Num, v.Value))
 }
 
-// printMet prints the numbers that have made a condition on state true. If the process went on
+// printMet prints the numbers that have made a condition on state true. If the process continued
 // behind the event, it prints the event's stack, before that of the thread as it stands.
 func printMet(o *screen.Output, m *stopped.Met) {
 	doubt := func() {

@@ -20,7 +20,7 @@ type listRange struct {
 	Asked       int // the line in the middle that the user named, or 0
 }
 
-// A SourceViewer shows source lines. It keeps what list and search go on with.
+// A SourceViewer shows source lines. It keeps what list and search continue with.
 type SourceViewer struct {
 	c       *Desk
 	Listing Listing
@@ -28,7 +28,7 @@ type SourceViewer struct {
 	newer   map[string]bool // sources that were reported newer than the program
 }
 
-// Listing is where list goes on.
+// Listing is where list continues.
 type Listing struct {
 	File        string
 	Language    string
@@ -316,9 +316,8 @@ func (v *SourceViewer) placeLine(text string) (listRange, error) {
 	return listRange{}, fmt.Errorf("list: no function or line %q", text)
 }
 
-// Show prints n lines around a frame's line, or one line on why there
-// are none, and tells whether there were. Code without line information says nothing: the
-// frame did.
+// Show prints n lines around a frame's line, or one line on why there are none, and reports whether
+// there were. Code without line information says nothing: the frame did.
 func (v *SourceViewer) Show(o *screen.Output, f names.Frame, n int) (printed bool) {
 	printed, err := v.print(o, f, n)
 	if err != nil && !withoutSource(f) {

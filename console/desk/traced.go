@@ -11,7 +11,7 @@ import (
 	"hdb/session"
 )
 
-// tracedView is what a trace tells of, in JSON.
+// tracedView is what a trace reports, in JSON.
 type tracedView struct {
 	Stop     int           `json:"stop"`
 	What     string        `json:"what"` // call, return, left or place
@@ -26,8 +26,8 @@ type tracedView struct {
 	Why      string        `json:"why,omitempty"`
 }
 
-// Traced prints what a trace tells of: it is what session.Config.Traced should call. Any
-// goroutine may call it.
+// Traced prints what a trace describes: it is what session.Config.Traced should call. Any goroutine
+// may call it.
 func (c *Desk) Traced(t session.Traced) {
 	if !c.Opt.JSON {
 		c.Notices.Print(c.Opt.Out, screen.CleanTabs(tracedText(t))+"\n")

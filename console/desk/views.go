@@ -335,7 +335,7 @@ func markedName(f names.Frame, name string) []screen.Span {
 	if f.Tail {
 		marks = append(marks, "[tail call]")
 	}
-	if f.Frame.Source == symbols.FromJIT && f.Line > 0 { // without a line it stands for the module
+	if f.Frame.Source == symbols.FromJIT && f.Line > 0 { // without a line it represents the module
 		marks = append(marks, "[jit]")
 	}
 	if f.Signal {

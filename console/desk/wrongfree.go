@@ -11,7 +11,7 @@ import (
 	"hdb/session"
 )
 
-// A WrongView is a call that gives back what is no block.
+// A WrongView is a call that returns what is not a block.
 type WrongView struct {
 	Kind   string      `json:"kind"`
 	Why    string      `json:"why"`

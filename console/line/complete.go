@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// A Completer is the function behind the Tab key. It returns the part of line before
-// the word at byte offset pos, the words that could stand there, and the rest of the
-// line. It returns no words when ctx ends, by Ctrl-C. It is called on a goroutine of
-// the Reader's. The words go to the terminal as they are: it must clean them.
+// A Completer is the function behind the Tab key. It returns the part of line before the word at
+// byte offset pos, the words that could be there, and the rest of the line. It returns no words
+// when ctx ends, by Ctrl-C. It is called on a goroutine of the Reader's. The words go to the
+// terminal as they are: it must clean them.
 type Completer func(ctx context.Context, line string, pos int) (head string, words []string, tail string)
 
 // MaxCandidates is the most words that Tab offers. More help nobody.
 const MaxCandidates = 400
 
-// Offer returns what a Completer returns when words can stand in place of
-// line[start:pos]. A single word gets a blank behind it, unless it is a folder.
+// Offer returns what a Completer returns when words can be in place of line[start:pos]. A single
+// word gets a blank behind it, unless it is a folder.
 func Offer(line string, pos, start int, words []string) (head string, offered []string, tail string) {
 	if len(words) == 1 && !strings.HasSuffix(words[0], "/") {
 		words[0] += " "

@@ -2,7 +2,7 @@ package line
 
 import "unicode/utf8"
 
-// A KeySource is a Reader that can also tell of keys as they are typed.
+// A KeySource is a Reader that can also describe keys as they are typed.
 type KeySource interface {
 	// Keys calls typed with what is typed until stop is called, on a goroutine of its
 	// own. It calls it with nothing when the terminal has hung up, and then no more.

@@ -24,8 +24,8 @@ func columns() int {
 	return width
 }
 
-// tooNarrow tells whether a terminal with so many columns has no place for editing behind
-// the prompt. No character takes more than two columns.
+// tooNarrow reports whether a terminal with so many columns has no place for editing behind the
+// prompt. No character takes more than two columns.
 func tooNarrow(prompt string, columns int) bool {
 	need := editingColumns
 	for _, r := range prompt {
@@ -61,7 +61,7 @@ func (t *terminal) readUnedited(prompt string) (line string, err error) {
 }
 
 // Clear takes an open prompt off its line.
-func (t *terminal) Clear() { _, _ = io.WriteString(os.Stdout, "\r\x1b[K") } // the next prompt tells of an error
+func (t *terminal) Clear() { _, _ = io.WriteString(os.Stdout, "\r\x1b[K") } // the next prompt describes an error
 
 // Redraw shows it anew: to go to the end of the line is the key for which the editor does.
 func (t *terminal) Redraw() {

@@ -97,14 +97,14 @@ type openPrompt struct{ text atomic.Pointer[string] }
 // again writes the prompt anew.
 func (p *openPrompt) again(out io.Writer) {
 	if text := p.text.Load(); text != nil {
-		_, _ = io.WriteString(out, "\n"+*text) // the next prompt tells of an error
+		_, _ = io.WriteString(out, "\n"+*text) // the next prompt describes an error
 	}
 }
 
 // show writes the prompt where the cursor is.
 func (p *openPrompt) show(out io.Writer) {
 	if text := p.text.Load(); text != nil {
-		_, _ = io.WriteString(out, *text) // the next prompt tells of an error
+		_, _ = io.WriteString(out, *text) // the next prompt describes an error
 	}
 }
 
@@ -123,7 +123,7 @@ func (d *dumbReader) ReadLine(prompt string) (string, error) {
 	return readLine(d.lines)
 }
 
-func (d *dumbReader) Clear() { _, _ = io.WriteString(d.out, "\n") } // the next prompt tells of an error
+func (d *dumbReader) Clear() { _, _ = io.WriteString(d.out, "\n") } // the next prompt describes an error
 
 func (d *dumbReader) Redraw() { d.open.show(d.out) }
 

@@ -214,7 +214,7 @@ func (t *terminal) ReadKey(prompt string) (key string, err error) {
 			return "", err
 		}
 		n, err := t.tty.Read(buf[:])
-		_, _ = io.WriteString(os.Stdout, "\r\x1b[K") // the output goes on where the prompt stood
+		_, _ = io.WriteString(os.Stdout, "\r\x1b[K") // the output continues where the prompt stood
 		switch {
 		case err != nil || n == 0 || buf[0] == ctrlD:
 			return "", io.EOF

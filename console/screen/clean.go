@@ -75,9 +75,9 @@ func escapeRune(r rune) string {
 	return fmt.Sprintf(`\U%08x`, r)
 }
 
-// CleanJSON spells the same characters as clean inside marshalled JSON, where
-// they can only stand in strings, in JSON's own escapes, so that the text
-// decodes to what it was. encoding/json already escapes those below U+0020.
+// CleanJSON spells the same characters as clean inside marshalled JSON, where they can only are in
+// strings, in JSON's own escapes, so that the text decodes to what it was. encoding/json already
+// escapes those below U+0020.
 func CleanJSON(b []byte) []byte {
 	s := string(b)
 	if firstUnclean(s, "") < 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// A cut is where a line of text is broken: the line ends at one offset and goes on at another.
+// A cut is where a line of text is broken: the line ends at one offset and continues at another.
 type cut struct{ end, next int }
 
 // label is the width of what is not left alone on a line: the number of a frame.
@@ -62,7 +62,7 @@ func firstBreak(text string, width, column int) (cut, bool) {
 	return cut{}, false
 }
 
-// isName tells whether the word that text begins with may be broken: it is no path.
+// isName reports whether the word that text begins with may be broken: it is no path.
 func isName(text string) bool {
 	word, _, _ := strings.Cut(text, " ")
 	return !strings.ContainsAny(word, "/\"'")

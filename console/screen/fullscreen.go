@@ -21,9 +21,9 @@ func NoTerminal(view string) error {
 	return &TerminalError{view + " needs a terminal that can move its cursor, without -batch and --json"}
 }
 
-// A FullScreen is the alternate screen of hdb's terminal. The split screen and the
-// full-screen views have it by turns. Begin and End belong to the goroutine of the
-// console. The rest is for any.
+// A FullScreen is the alternate screen of hdb's terminal. The split screen and the full-screen
+// views have it alternating. Begin and End belong to the goroutine of the console. The rest is for
+// any.
 type FullScreen struct {
 	tty *os.File
 	// aside runs f on a goroutine that may start processes and wait for them. The one

@@ -7,9 +7,9 @@ import (
 	"github.com/alecthomas/chroma/v2"
 )
 
-// What chroma knows of the languages that native programs are written in. Its own
-// package of lexers reads the descriptions of all languages at each start of the program,
-// which takes longer than most commands.
+// What chroma knows the languages that native programs are written in. Its own package of lexers
+// reads the descriptions of all languages at each start of the program, which takes longer than
+// most commands.
 //
 //go:generate go test -run ^TestLexerFiles$ -update
 //go:embed lexers/*.xml

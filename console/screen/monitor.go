@@ -140,7 +140,7 @@ const (
 	headerRows     = 5 // and the heading
 )
 
-// MonitorFits tells whether a terminal is large enough for the live view.
+// MonitorFits reports whether a terminal is large enough for the live view.
 func MonitorFits(rows, cols int) bool { return rows >= minMonitorRows && cols >= minMonitorCols }
 
 // SmallMonitor is the error of a terminal that is too small for the live view.

@@ -35,7 +35,7 @@ func (v *Monitor) beside(n *MonitorSum) string {
 	return units.Grouped(n.Count)
 }
 
-// some tells whether there is anything to say of a sum. Blocks may have no bytes.
+// some reports whether there is anything to say of a sum. Blocks may have no bytes.
 func (v *Monitor) some(n *MonitorSum) bool {
 	switch v.by {
 	case heap.ByLive:
@@ -77,7 +77,7 @@ func (v *Monitor) selected() (rows []*MonitorRow, whole uint64) {
 	return rows, whole
 }
 
-// passes tells whether the filters let a row through.
+// passes reports whether the filters let a row through.
 func (v *Monitor) passes(r *MonitorRow) bool {
 	has := func(which int, texts ...string) bool {
 		words := v.filters[which]

@@ -36,10 +36,9 @@ func (n Naming) Short(name string) string {
 // ShortName is a function's name as the screen shows it: of a long one,
 // template arguments become <...>. The whole name is in bt -full and JSON.
 //
-// Brackets are told apart by what stands before them. Behind an identifier or
-// an operator's name they enclose arguments. Elsewhere they are a part of the
-// name itself: Rust's <Vec<T> as Trait>::f, gcc's <lambda(int)>. A name whose
-// brackets do not balance stays as it is.
+// Brackets are distinguished by what is before them. Behind an identifier or an operator's name
+// they enclose arguments. Elsewhere they are a part of the name itself: Rust's <Vec<T> as
+// Trait>::f, gcc's <lambda(int)>. A name whose brackets do not balance stays as it is.
 //
 // Type arguments of Go become [...] however short they are, as in Go's own tracebacks.
 func ShortName(name string) string {
@@ -113,7 +112,7 @@ func identifier(c byte) bool {
 	return c == '_' || c == '$' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
 
-// opensArguments tells whether the < that rest begins with is that of arguments.
+// opensArguments reports whether the < that rest begins with is that of arguments.
 func opensArguments(before, rest string) bool {
 	switch {
 	case before == "":

@@ -115,7 +115,7 @@ type Output struct {
 	Width int  // columns
 	Fit   bool // nothing is printed beyond them, where that can be helped
 
-	More   func() bool // asks whether to go on after a screenful; nil: no paging
+	More   func() bool // asks whether to continue after a screenful; nil: no paging
 	Height int         // lines of a screenful
 	lines  int         // printed since the last question
 	muted  bool        // the answer was no
@@ -231,7 +231,7 @@ func textWidth(s string) int {
 	return (&runewidth.Condition{}).StringWidth(s)
 }
 
-// Careful prints what makes numbers less sure, a line each.
+// Careful prints what makes numbers less certain, a line each.
 func (o *Output) Careful(lines []string) {
 	for _, line := range lines {
 		o.Line(Span{styleWarning, "! "}, Span{plain, line})

@@ -18,8 +18,8 @@ type Window struct {
 	Lines    []string           // as read: tabs and all
 	Before   []string           // lines before the window, as far as known, for an open comment
 	Current  int                // the line the arrow points at, 0 none
-	marks    map[int]string     // what stands before the number of a line instead of the arrow
-	Margin   func(n int) string // what stands before line n, nil nothing
+	marks    map[int]string     // what is before the number of a line instead of the arrow
+	Margin   func(n int) string // what is before line n, nil nothing
 }
 
 // ContextLines is how far back an open comment is looked for.
@@ -147,8 +147,8 @@ func (w *Window) lexer() chroma.Lexer {
 	return chroma.Coalesce(l)
 }
 
-// opensComment tells whether a /* before the window is still open. It looks at
-// text only: a /* in a string can fool it, and costs a wrong colour.
+// opensComment reports whether a /* before the window is still open. It looks at text only: a /* in
+// a string can fool it, and costs a wrong colour.
 func opensComment(before []string) bool {
 	for i := len(before) - 1; i >= 0; i-- {
 		line := before[i]

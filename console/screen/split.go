@@ -30,9 +30,9 @@ type Host interface {
 	Aside(func() error) error // runs f on a goroutine that may start processes
 }
 
-// A Split is the split screen: the source above, a bar, and below it the console,
-// which is a scrolling region of the terminal (DECSTBM) that the line editor, the
-// commands and the inferior go on writing to as if it were all there is.
+// A Split is the split screen: the source above, a bar, and below it the console, which is a
+// scrolling region of the terminal (DECSTBM) that the line editor, the commands and the inferior
+// continue writing to as if it were all there is.
 //
 // It belongs to the host's goroutine, which also paints while a prompt is open. Other
 // goroutines touch what is atomic, and the screen, only.
@@ -63,7 +63,7 @@ func NewSplit(host Host, out *Output, keys KeySharer) *Split {
 	return t
 }
 
-// On tells whether the screen is split now.
+// On reports whether the screen is split now.
 func (t *Split) On() bool { return t.screen.on.Load() }
 
 // FullScreen is the screen of the terminal, for a view that has all of it.
@@ -78,17 +78,16 @@ func (t *Split) Refresh() {
 	t.paintAll()
 }
 
-// SetQuestion tells of the pager's question, "" when it was answered. It is painted with
-// the rest.
+// SetQuestion describes the pager's question, "" when it was answered. It is painted with the rest.
 func (t *Split) SetQuestion(question string) { t.question = question }
 
-// PrintsTo tells whether o is the output of the split screen's terminal.
+// PrintsTo reports whether o is the output of the split screen's terminal.
 func (t *Split) PrintsTo(o *Output) bool { return t.out == o }
 
-// Ready tells whether there can be a split screen.
+// Ready reports whether there can be a split screen.
 func (t *Split) Ready() bool { return t.screen.tty != nil }
 
-// Shows tells whether the source is on the screen, so that o need not show it too.
+// Shows reports whether the source is on the screen, so that o need not show it too.
 func (t *Split) Shows(o *Output) bool {
 	return t.On() && divide(t.Size()).fits() && o == t.out
 }
@@ -145,7 +144,7 @@ func (t *Split) Pause() (resume func()) {
 	}
 }
 
-// toggle is Ctrl-X A: a prompt is open, and its line goes on.
+// toggle is Ctrl-X A: a prompt is open, and its line continues.
 func (t *Split) toggle() {
 	if t.On() {
 		t.Disable()

@@ -259,7 +259,7 @@ func (t *LongTable) print(l layout, row []Span) {
 	}
 }
 
-// printWrapped prints a line that ends in a text, which begins at a column and goes on below.
+// printWrapped prints a line that ends in a text, which begins at a column and continues below.
 func (t *LongTable) printWrapped(before []Span, column int, cell Span) {
 	room := max(t.o.Width-column, 1)
 	for n, piece := range pieces(Clean(cell.Text), room) {

@@ -22,7 +22,7 @@ func TerminalSize(o *Output) (width, height int, tty bool) {
 	return width, height, true
 }
 
-// BlockElements tells whether the terminal shows Unicode (locale(7)).
+// BlockElements reports whether the terminal shows Unicode (locale(7)).
 func BlockElements(getenv func(string) string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if v := strings.ToLower(getenv(name)); v != "" {
@@ -32,7 +32,7 @@ func BlockElements(getenv func(string) string) bool {
 	return false
 }
 
-// ShortPath is a path relative to the working directory when it lies below it.
+// ShortPath is a path relative to the working directory when it is below it.
 func ShortPath(path string) string {
 	dir, err := os.Getwd()
 	if err != nil || !filepath.IsAbs(path) {

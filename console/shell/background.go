@@ -11,10 +11,10 @@ import (
 	"hdb/console/screen"
 )
 
-// A Background is a command that lets the program run while lines go on to be read, as
-// `continue &` asks for. The command has the console's goroutine, which the process needs.
-// A goroutine of the background reads lines and has each run on the console's, within
-// Session.Beside: between what the process needs of hdb, and without a stop.
+// A Background is a command that lets the program run while lines continue to be read, as `continue
+// &` asks for. The command has the console's goroutine, which the process needs. A goroutine of the
+// background reads lines and has each run on the console's, within Session.Beside: between what the
+// process needs of hdb, and without a stop.
 type Background struct {
 	c *Shell
 
@@ -209,7 +209,7 @@ func (b *Background) line(text string, typed bool, err error) (more bool, work f
 func (b *Background) do(f func()) bool {
 	done := make(chan struct{})
 	b.calls.Add(func() { defer close(done); f() })
-	// A process that is launched only now knows of no earlier call.
+	// A process that is launched only now knows no earlier call.
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
 	for {

@@ -67,7 +67,7 @@ func beginsBlock(line string) block {
 	return block{}
 }
 
-// step goes on to the next line, without blanks around it, and reports whether the outermost
+// step continues to the next line, without blanks around it, and reports whether the outermost
 // block has ended with it.
 func (b *block) step(line string) (ended bool) {
 	if line == "end" {

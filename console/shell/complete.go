@@ -10,7 +10,7 @@ import (
 	"hdb/console/screen"
 )
 
-// A completer finds what could stand in a line.
+// A completer finds what could be in a line.
 type completer struct{ c *Shell }
 
 // complete is the Tab key, pressed on the goroutine of the line's reader. No
@@ -34,8 +34,8 @@ func (k completer) complete(ctx context.Context, text string, pos int) (head str
 	return head, words, tail
 }
 
-// Complete is the Tab key: the words that could stand where the one before
-// byte offset pos stands, none if ctx ends before all were looked at.
+// Complete is the Tab key: the words that could be where the one before byte offset pos stands,
+// none if ctx ends before all were looked at.
 func (c *Shell) Complete(ctx context.Context, text string, pos int) (head string, words []string, tail string) {
 	left := text[:pos]
 	reading := capture.NewReading(ctx)
@@ -47,13 +47,12 @@ func (c *Shell) Complete(ctx context.Context, text string, pos int) (head string
 	return line.Offer(text, pos, start, words)
 }
 
-// Completions are the words that could stand at the end of a line, and where the last one begins.
+// Completions are the words that could be at the end of a line, and where the last one begins.
 func (c *Shell) Completions(line string) (start int, words []string) {
 	return completer{c}.candidates(line)
 }
 
-// candidates are the words that could stand at the end of left, and where that
-// word begins.
+// candidates are the words that could be at the end of left, and where that word begins.
 func (k completer) candidates(left string) (start int, words []string) {
 	trimmed := strings.TrimLeft(left, " \t")
 	start = len(left) - len(trimmed)

@@ -70,7 +70,7 @@ func (p *Printer) Notify(line string) {
 	p.Notices.Print(p.Opt.Err, p.Notices.Wrapped(strings.TrimRight(screen.Clean(line), " "))+"\n")
 }
 
-// Print prints texts of the program's stops that go on, as dprintf. Any goroutine may call it.
+// Print prints texts of the program's stops that continue, as dprintf. Any goroutine may call it.
 func (p *Printer) Print(texts ...string) {
 	var b strings.Builder
 	for _, text := range texts {

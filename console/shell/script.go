@@ -43,7 +43,7 @@ func (r *readerSource) next(prompt string) (string, error) {
 type scriptSource struct {
 	name  string // "": errors tell no place
 	lines []string
-	first int  // lines of the same name that stand before these
+	first int  // lines of the same name that are before these
 	at    int  // lines handed out
 	block bool // of an if or while
 }

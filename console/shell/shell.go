@@ -198,8 +198,8 @@ func (c *Shell) Greet() {
 	}
 }
 
-// ending tells whether no more commands may run: nobody reads what they print,
-// or a signal asked hdb to end.
+// ending reports whether no more commands may run: nobody reads what they print, or a signal asked
+// hdb to end.
 func (c *Shell) ending() bool { return c.Out.Err() != nil || c.sig.terminated() }
 
 // noteUnwritten makes what cannot be written any more count as a failure, once.

@@ -29,7 +29,7 @@ type signals struct {
 	mu      sync.Mutex           // guards the next one
 	cancels []context.CancelFunc // of the commands that run, one beside the other, the innermost last
 
-	going   func() bool // tells whether the inferior runs; safe from any goroutine
+	going   func() bool // reports whether the inferior runs; safe from any goroutine
 	hooking atomic.Bool // the commands of a stop are run
 
 	beside chan func() // what to run while a line is awaited, on the goroutine that awaits it
@@ -68,8 +68,8 @@ func (s *signals) stop() {
 	<-s.done
 }
 
-// end ends all that goes on: commands, what a line does apart, the run of the inferior, the wait for a
-// line.
+// end ends all that continues: commands, what a line does apart, the run of the inferior, the wait for
+// a line.
 func (s *signals) end() {
 	s.ended.Store(true)
 	s.mu.Lock()
@@ -107,7 +107,7 @@ func (s *signals) deliver() {
 		_ = s.interrupt()
 	case beside: // what is asked beside the program ends, not its run
 		cancel()
-	default: // the program goes on, and the key is for what a line does apart
+	default: // the program continues, and the key is for what a line does apart
 		if cancel := s.apart.Load(); cancel != nil {
 			(*cancel)()
 		}
@@ -195,7 +195,7 @@ type lineRead struct {
 	err  error
 }
 
-// begin has a line read on a goroutine of its own, or goes on with the one that is pending.
+// begin has a line read on a goroutine of its own, or continues with the one that is pending.
 func (s *signals) begin(in line.Reader, read func() (string, error)) *reading {
 	select {
 	case <-s.wake: // of an earlier signal
@@ -224,10 +224,9 @@ func (s *signals) finish(rd *reading) {
 	close(rd.over)
 }
 
-// ask runs f on the goroutine that awaits a line, and tells whether it has. The
-// line's reader calls it: the session is its owner's alone, and the kernel tells
-// only the owner's thread about a stopped process. f is left out when the line is
-// given up before.
+// ask runs f on the goroutine that awaits a line, and reports whether it has. The line's reader
+// calls it: the session is its owner's alone, and the kernel tells only the owner's thread about a
+// stopped process. f is left out when the line is given up before.
 func (s *signals) ask(f func()) bool {
 	over := *s.over.Load()
 	ran := make(chan struct{})

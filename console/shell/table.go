@@ -105,7 +105,7 @@ type Repeat uint8
 // The kinds of repetition, gdb's.
 const (
 	RepeatSame Repeat = iota // the same line again
-	RepeatNext               // the command without arguments: it goes on where it ended
+	RepeatNext               // the command without arguments: it continues where it ended
 	RepeatNone               // nothing
 )
 

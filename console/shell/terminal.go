@@ -59,7 +59,7 @@ func (c *Shell) wantsColor(tty bool) bool {
 	return tty && !c.Opt.Batch && c.Opt.Getenv("TERM") != "dumb" && c.Opt.Getenv("CLICOLOR") != "0"
 }
 
-// Interactive tells whether a person can be asked.
+// Interactive reports whether a person can be asked.
 func (c *Shell) Interactive() bool {
 	return c.In != nil && c.In.Interactive() && !c.Opt.Batch && !c.Opt.JSON
 }

@@ -61,7 +61,7 @@ func nextEvent(d query.Direction, frees bool, live func(*session.Execution, int,
 	}
 }
 
-// replayer goes on in a capture, or back.
+// replayer continues in a capture, or back.
 func replayer(d query.Direction) func(context.Context, *desk.Desk, shell.Input) error {
 	return func(ctx context.Context, c *desk.Desk, in shell.Input) error {
 		n, err := desk.Times(in)
@@ -86,8 +86,7 @@ func traveled(c *desk.Desk, in shell.Input) func(*stopped.Report, error) error {
 	}
 }
 
-// momentName is what is left of a line as the name of a moment, which may stand in
-// quotes.
+// momentName is what is left of a line as the name of a moment, which may be in quotes.
 func momentName(in shell.Input) string {
 	name := strings.TrimSpace(in.Raw)
 	if n := len(name); n > 1 && name[0] == name[n-1] && (name[0] == '"' || name[0] == '\'') {

@@ -44,8 +44,8 @@ func watcher(kind inferior.WatchKind) func(context.Context, *desk.Desk, shell.In
 	}
 }
 
-// cutSize cuts off a size: a number behind a blank, where what stands before it is an
-// expression without it. The 5 of n == 5 is an operand.
+// cutSize cuts off a size: a number behind a blank, where what is before it is an expression
+// without it. The 5 of n == 5 is an operand.
 func cutSize(text string) (expr string, size int) {
 	text = strings.TrimSpace(text)
 	at := strings.LastIndexAny(text, " \t")

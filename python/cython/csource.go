@@ -66,8 +66,8 @@ func ReadC(text []string) (*Source, bool) {
 			if !s.Lines.set(n, file, line) {
 				break
 			}
-			// Where an error is raised, the line that a traceback has is that of the call, not of
-			// its last argument, which has a comment of its own. What is asked for an error stands before.
+			// Where an error is raised, the line that a traceback has is that of the call, not of its last
+			// argument, which has a comment of its own. What is asked for an error is before.
 			s.Lines.lines[n].run, s.Lines.lines[n].again = int32(first), again
 			if at := raised(word); at > 0 {
 				for c := max(checked+1, first); at != line && begun[at] > 0 && c <= n; c++ {

@@ -21,7 +21,7 @@ type Line struct {
 	File  string
 	Line  int
 	First int  // the line of C with which its piece begins
-	Again bool // nothing of the statement: it goes on behind the statements inside of it, or the function ends
+	Again bool // nothing of the statement: it continues behind the statements inside of it, or the function ends
 }
 
 // At is what line c of the C file belongs to; false if nothing says so.

@@ -22,7 +22,7 @@ const (
 	maxXMLDepths = 16
 )
 
-// A Module is what `cython --gdb` tells of a module.
+// A Module is what `cython --gdb` says of a module.
 type Module struct {
 	Name      string // package.module
 	File      string // its source
@@ -48,7 +48,7 @@ type Function struct {
 // A Variable of the source.
 type Variable struct {
 	Name      string
-	CName     string // in C, an expression if it lies in a closure: __pyx_cur_scope->__pyx_v_n
+	CName     string // in C, an expression if it is in a closure: __pyx_cur_scope->__pyx_v_n
 	Qualified string
 	Object    bool // a PyObject *
 	Line      int  // of its declaration or first assignment; 0 of what the module has anyway

@@ -40,7 +40,7 @@ func numberOf(text string) (*operand, error) {
 
 func ofInt(n *big.Int) *big.Float { return new(big.Float).SetPrec(numberBits).SetInt(n) }
 
-// Condition tells whether a condition is true.
+// Condition reports whether a condition is true.
 func Condition(r *inspect.Reader, names Names, text string) (bool, error) {
 	n, err := parseCondition(text)
 	if err != nil {
@@ -134,7 +134,7 @@ func (c conditions) compute(n *node) (*operand, error) {
 	return boolean(ok), err
 }
 
-// among tells whether a value is one of those of nodes.
+// among reports whether a value is one of those of nodes.
 func (c conditions) among(value *operand, all []*node) (bool, error) {
 	for _, n := range all {
 		o, err := c.compute(n)
@@ -261,7 +261,7 @@ func exactly(n *big.Float) (*operand, error) {
 	return &operand{number: n}, nil
 }
 
-// floatBits are those of a float, by which it is told from an int.
+// floatBits are those of a float, by which it is distinguished from an int.
 const floatBits = 53
 
 // floats computes as the processor does, of which one at least is no int.
@@ -316,7 +316,7 @@ func (c conditions) compare(op string, left, right *operand) (bool, error) {
 	return order >= 0, nil
 }
 
-// same tells whether two values are one object.
+// same reports whether two values are one object.
 func (o *operand) same(p *operand) bool {
 	return o.name != "" && o.name == p.name || o.at != 0 && o.at == p.at
 }

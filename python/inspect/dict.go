@@ -124,7 +124,7 @@ func (t table) find(same func(item) bool) (value addr.Run, err error) {
 	return value, err
 }
 
-// HasText tells whether an object is the str of that text. It reads both in one go.
+// HasText reports whether an object is the str of that text. It reads both in one go.
 func (r *Reader) HasText(at addr.Run, want string) bool {
 	l := &r.layout.Text
 	b, err := r.Read(at, l.Compact+len(want))

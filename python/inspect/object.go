@@ -236,7 +236,7 @@ func (p *printer) rawBytes(at addr.Run, n uint64) error {
 	return nil
 }
 
-// deep tells whether a container is not opened any more, and says so.
+// deep reports whether a container is not opened any more, and says so.
 func (p *printer) deep(open, end string) bool {
 	if len(p.above) <= p.l.Depth {
 		return false
@@ -296,7 +296,7 @@ func (p *printer) sequence(at, items addr.Run, open, end string) error {
 	return p.elements(items, 0, n, open, end)
 }
 
-// elements writes n objects from a place on. before is how many stand before them.
+// elements writes n objects from a place on. before is how many are before them.
 func (p *printer) elements(items addr.Run, before, n uint64, open, end string) error {
 	if n > 0 && p.deep(open, end) {
 		return nil

@@ -56,7 +56,7 @@ func (r *Reader) Bounded(left int) *Reader {
 	return &b
 }
 
-// IsBounded tells whether the reader reads only so many bytes.
+// IsBounded reports whether the reader reads only so many bytes.
 func (r *Reader) IsBounded() bool { return r.left != nil }
 
 // Count is how many elements an object says that it has.

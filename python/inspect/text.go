@@ -14,8 +14,8 @@ import (
 
 var errNoText = errors.New("not a str object")
 
-// Text is the characters of a str object, cut after maxText. Surrogates, which stand for
-// bytes of file names that are no text, are written as U+FFFD.
+// Text is the characters of a str object, cut after maxText. Surrogates, which represent bytes of
+// file names that are no text, are written as U+FFFD.
 func (r *Reader) Text(at addr.Run) (string, error) {
 	chars, length, err := r.characters(at, 0, maxText)
 	if err != nil {

@@ -225,7 +225,7 @@ type NoKeyError struct{ key string }
 
 func (e *NoKeyError) Error() string { return fmt.Sprintf("no key %s in the dict", e.key) }
 
-// equal tells whether an object is the Key.
+// equal reports whether an object is the Key.
 func (r *Reader) equal(at addr.Run, k Key) bool {
 	switch k.Kind {
 	case KeyText:

@@ -1,6 +1,6 @@
 package layout
 
-// A Layout is where things lie in the structures of one minor version.
+// A Layout is where things are in the structures of one minor version.
 type Layout struct {
 	Minor int // 11 of 3.11
 
@@ -76,9 +76,9 @@ type Frame struct {
 	Previous, Code int
 	Instruction    int // f_lasti, an index of Units bytes; or a pointer
 	Units          int // bytes that one f_lasti counts; 0: it is a pointer
-	Resume         int // from the instruction of a suspended frame to the one where it goes on
+	Resume         int // from the instruction of a suspended frame to the one where it continues
 	Owner          int // who the frame belongs to, from 3.11 on
-	Shim           int // the owner of frames that stand for the C code which called the interpreter, from 3.12 on
+	Shim           int // the owner of frames that represent the C code which called the interpreter, from 3.12 on
 	Entry          int // of 3.11: whether C called the interpreter for it
 	Locals, Fast   int // the dict of a module's or class's variables, and those of a function
 
@@ -90,8 +90,8 @@ type Frame struct {
 	References        []int
 }
 
-// IsShim tells whether a frame, whose struct is b, stands for the C code which called the interpreter:
-// FRAME_OWNED_BY_CSTACK.
+// IsShim reports whether a frame, whose struct is b, represents the C code which called the
+// interpreter: FRAME_OWNED_BY_CSTACK.
 func (f *Frame) IsShim(b []byte) bool { return f.Shim != 0 && int(b[f.Owner]) == f.Shim }
 
 // GeneratorOwner is FRAME_OWNED_BY_GENERATOR.

@@ -144,7 +144,7 @@ var versions = map[int]*Layout{
 			TupleItems: 0x2ac8 + 16, Tuples: 0x2ac8 + 176, FirstTuple: 1}},
 }
 
-// frame313 is Frame of 3.13: a suspended frame has the instruction where it goes on.
+// frame313 is Frame of 3.13: a suspended frame has the instruction where it continues.
 func frame313() Frame {
 	f := frame312
 	f.Resume = 0

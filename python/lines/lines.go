@@ -275,7 +275,7 @@ func (m *Map) jumpsTo(low, high int) []jump {
 	return m.jumps[at(low):max(at(low), at(high))]
 }
 
-// begins tells whether a line can begin at the first of its neighbouring instructions. Up to 3.9
+// begins reports whether a line can begin at the first of its neighbouring instructions. Up to 3.9
 // it does whatever comes there.
 func (m *Map) begins(run int) bool {
 	switch {
@@ -289,7 +289,7 @@ func (m *Map) begins(run int) bool {
 	})
 }
 
-// continues tells whether the instruction in front of one goes on to it.
+// continues reports whether the instruction in front of one continues to it.
 func (m *Map) continues(offset int) bool {
 	at := m.Before(offset)
 	if at < 0 {
@@ -309,8 +309,8 @@ func (m *Map) firstBody() int {
 	return 0
 }
 
-// Event tells whether a line begins at an instruction that is run behind another, which is at prev;
-// -1: it is the first one of its call.
+// Event reports whether a line begins at an instruction that is run behind another, which is at
+// prev; -1: it is the first one of its call.
 func (m *Map) Event(prev, offset int) bool {
 	r := m.rangeOf(offset)
 	if r == nil || r.Line == 0 {
@@ -332,7 +332,7 @@ func (m *Map) Event(prev, offset int) bool {
 	}
 }
 
-// handles tells whether an exception leads to an instruction.
+// handles reports whether an exception leads to an instruction.
 func (m *Map) handles(offset int) bool { return m.raised[offset] }
 
 // resumeQuick is the form of RESUME that the interpreter puts in its place.
@@ -346,8 +346,8 @@ func (m *Map) resumeQuick() byte {
 	return m.ops.resume
 }
 
-// Double tells whether the instruction at an offset, as it is in memory, runs the one behind
-// it as well.
+// Double reports whether the instruction at an offset, as it is in memory, runs the one behind it
+// as well.
 func (m *Map) Double(op byte) bool { return has(m.ops.double, op) }
 
 // Lines are those that code begins at, ascending.
@@ -358,15 +358,15 @@ func (m *Map) Lines() (all []int) {
 	return slices.Compact(all)
 }
 
-// Adaptive tells whether an instruction has a cache, so that another form may be put in its place.
+// Adaptive reports whether an instruction has a cache, so that another form may be put in its place.
 func (m *Map) Adaptive(op byte) bool {
 	return int(op) < len(m.ops.caches) && m.ops.caches[op] != '0'
 }
 
-// Rewinds tells that a frame has not come to an instruction by executing it. Up to 3.10 a
-// generator that waits for another one is set back, to execute YIELD_FROM once more when it
-// goes on; from 3.10 on RERAISE sets back to where the exception came from. 3.12 notes the instruction in
-// front of the one with which a loop ends.
+// Rewinds tells that a frame has not come to an instruction by executing it. Up to 3.10 a generator that
+// waits for another one is set back, to execute YIELD_FROM once more when it continues; from 3.10 on
+// RERAISE sets back to where the exception came from. 3.12 notes the instruction in front of the one with
+// which a loop ends.
 func (m *Map) Rewinds(prev, offset int) bool {
 	const yieldFrom, reraise, reraise13 = 72, 119, 102
 	switch op := m.opcode(prev); {
@@ -374,7 +374,7 @@ func (m *Map) Rewinds(prev, offset int) bool {
 		return offset == prev-word
 	case m.code.Minor == 13 && op == reraise13, m.code.Minor >= 10 && m.code.Minor < 13 && op == reraise:
 		return offset < prev && !m.handles(offset)
-	case m.code.Minor == 12 && has(m.ops.loop, op): // a generator that it has run has ended: it goes on behind offset
+	case m.code.Minor == 12 && has(m.ops.loop, op): // a generator that it has run has ended: it continues behind offset
 		return slices.ContainsFunc(m.jumps, func(j jump) bool {
 			return j.from == prev && j.to-(m.ops.skipped+1)*word == offset
 		})

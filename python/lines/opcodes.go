@@ -10,7 +10,7 @@ type opcodes struct {
 	backward string
 	absolute string // jumps, counted from the first instruction
 	setup    string // jumps, counted from the instruction behind, that an exception takes
-	loop     string // of forward: FOR_ITER, which goes on behind the words that end a loop
+	loop     string // of forward: FOR_ITER, which continues behind the words that end a loop
 	skipped  int    // how many these are
 	double   string // run the instruction behind them as well
 	ends     string // end a loop or an await, and begin no line
@@ -20,7 +20,7 @@ type opcodes struct {
 	send     byte   // SEND, 0 without
 	marker   byte   // GEN_START, 0 without
 	finally  byte   // CALL_FINALLY, 0 without
-	away     string // never go on to the instruction behind: returns, jumps without a condition, raise
+	away     string // never continue to the instruction behind: returns, jumps without a condition, raise
 }
 
 // known are the opcodes by minor version.

@@ -176,7 +176,7 @@ func (h *Heap) frames() (all []FrameRoot) {
 	return all
 }
 
-// ofRoot tells of the references of a thread's frame.
+// ofRoot describes the references of a thread's frame.
 func (h *Heap) ofRoot(f FrameRoot, visit visitor) error {
 	if h.l.FrameObject.Frame == 0 {
 		visit(f.At, edge{field, 0}) // it is an object

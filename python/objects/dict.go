@@ -37,7 +37,7 @@ func (h *Heap) lookup(dict addr.Run, name string) addr.Run {
 	return 0
 }
 
-// isText tells whether an object is the str with that text, which is ASCII.
+// isText reports whether an object is the str with that text, which is ASCII.
 func (h *Heap) isText(at addr.Run, want string) bool {
 	l := &h.l.Text
 	b := h.mem.view(at, l.ASCII+len(want))

@@ -10,9 +10,10 @@ const (
 	maxValues = 30 + 2 // bytes before values: an order of 30 (SHARED_KEYS_MAX_SIZE) and two sizes
 )
 
-// Inner reports whether CPython holds the block that begins at start by a pointer behind that, which lies at word: to an object, before which
-// are the collector's head and pointers to attributes and weak references; to that head; or to the values of an object's
-// attributes, before which is their order. An object may be one that a list of free ones has, and that nothing refers to.
+// Inner reports whether CPython holds the block that begins at start by a pointer behind that, which is at word: to an
+// object, before which are the collector's head and pointers to attributes and weak references; to that head; or to the
+// values of an object's attributes, before which is their order. An object may be one that a list of free ones has, and
+// that nothing refers to.
 func (h *Heap) Inner(word, pointer, start addr.Run) bool {
 	return h.objectBehind(pointer, start) || h.objectBehind(pointer+addr.Run(h.l.GC.Head), start) || h.valuesBehind(word, pointer, start)
 }

@@ -40,7 +40,7 @@ func place(at addr.Run) (word int, bit uint64) {
 	return int(i / 64), 1 << (i % 64)
 }
 
-// has tells whether an address is marked.
+// has reports whether an address is marked.
 func (m *marks) has(at addr.Run) bool {
 	p := m.page(at)
 	if p == nil {
@@ -50,7 +50,7 @@ func (m *marks) has(at addr.Run) bool {
 	return p.bits[word]&bit != 0
 }
 
-// add marks an address, and tells whether it was not marked.
+// add marks an address, and reports whether it was not marked.
 func (m *marks) add(at addr.Run) bool {
 	p := m.page(at)
 	if p == nil {

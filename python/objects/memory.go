@@ -121,7 +121,7 @@ func (c *cache) word(at addr.Run) uint64 {
 	return 0
 }
 
-// known is word where what cannot be read is no error.
+// known is word where what cannot be read is not an error.
 func (c *cache) known(at addr.Run) (uint64, error) { return c.word(at), nil }
 
 func (c *cache) pointer(at addr.Run) addr.Run { return addr.Run(c.word(at)) }

@@ -12,8 +12,8 @@ import (
 // keyLimits bound the text of a key.
 var keyLimits = inspect.Limits{Elements: 4, Depth: 1}
 
-// suffix is how an expression goes on from an object to one that it refers to: ".name", "[3]", "['key']"; or words, if
-// no expression does.
+// suffix is how an expression continues from an object to one that it refers to: ".name", "[3]", "['key']"; or words,
+// if no expression does.
 func (h *Heap) suffix(at addr.Run, t *Type, e edge) string {
 	switch e.kind {
 	case element, child:

@@ -102,7 +102,7 @@ func (h *Heap) Referrers(target addr.Run) (*Referrers, error) {
 	return r, nil
 }
 
-// isOwn tells of a reference to the dict of an object's attributes: of an instance, a module or a class.
+// isOwn describes a reference to the dict of an object's attributes: of an instance, a module or a class.
 func (h *Heap) isOwn(t *Type, e edge) bool {
 	return e.kind == ownDict || e.kind == field && (t.kind == moduleKind && e.index == uint32(h.l.Module.Dict) || t.kind == typeKind && e.index == uint32(h.l.Type.Dict))
 }
@@ -190,7 +190,7 @@ func (s *search) rank(l link) int {
 	return 0
 }
 
-// named tells of references by a name: attributes of instances, modules and classes, and fields of other objects.
+// named describes references by a name: attributes of instances, modules and classes, and fields of other objects.
 func (s *search) named(l link) bool {
 	if l.frame != nil {
 		return true
@@ -222,7 +222,7 @@ func (s *search) chain(l link) []link {
 // top is the outermost reference that leads to one.
 func (s *search) top(l link) link { return s.chain(l)[0] }
 
-// nameless tells of objects that are told of by who has them.
+// nameless describes objects that are told of by who has them.
 func nameless(t *Type) bool {
 	switch t.kind {
 	case listKind, tupleKind, dictKind, orderedKind, setKind, dequeKind:

@@ -51,7 +51,7 @@ func (s *set) get(at addr.Run) (uint32, bool) {
 	return s.values[i], s.keys[i] == at
 }
 
-// add adds an address and tells whether it was not there.
+// add adds an address and reports whether it was not there.
 func (s *set) add(at addr.Run, value uint32) bool {
 	i := s.place(at)
 	if s.keys[i] == at {

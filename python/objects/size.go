@@ -5,8 +5,8 @@ import (
 	"hdb/python/layout"
 )
 
-// size is what sys.getsizeof tells of an object: its struct with what comes before it, and the memory that
-// is its own elsewhere. ok is false if that is nonsense.
+// size is what sys.getsizeof says of an object: its struct with what comes before it, and the memory
+// that is its own elsewhere. ok is false if that is nonsense.
 func (h *Heap) size(at addr.Run, t *Type) (n int64, ok bool) {
 	n = h.body(at, t)
 	if n < 0 || n > maxSize {

@@ -32,7 +32,7 @@ const (
 // A visitor is told of the references of an object.
 type visitor func(to addr.Run, e edge)
 
-// traverse tells of the references that an object has.
+// traverse describes the references that an object has.
 func (h *Heap) traverse(at addr.Run, t *Type, visit visitor) error {
 	if err := h.looked(1); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (h *Heap) traverse(at addr.Run, t *Type, visit visitor) error {
 	return h.fields(at, t, visit)
 }
 
-// elements tells of n references in a row.
+// elements describes n references in a row.
 func (h *Heap) elements(from addr.Run, n uint64, visit visitor) error {
 	if from == 0 {
 		return nil
@@ -115,7 +115,7 @@ func (h *Heap) elements(from addr.Run, n uint64, visit visitor) error {
 	return nil
 }
 
-// entries tells of the keys and values of a dict.
+// entries describes the keys and values of a dict.
 func (h *Heap) entries(at addr.Run, visit visitor) error {
 	b := h.mem.view(at, h.l.Dict.Size)
 	if b == nil {
@@ -168,7 +168,7 @@ func (h *Heap) eachEntry(k layout.Table, values addr.Run, yield func(i uint64, k
 	return nil
 }
 
-// members tells of those of a set.
+// members describes those of a set.
 func (h *Heap) members(at addr.Run, visit visitor) error {
 	b := h.mem.view(at, h.l.Set.Table+8)
 	if b == nil {
@@ -202,7 +202,7 @@ func (h *Heap) members(at addr.Run, visit visitor) error {
 	return nil
 }
 
-// dequeElements tells of those of a deque: blocks of a link to the left, values, and a link to the right.
+// dequeElements describes those of a deque: blocks of a link to the left, values, and a link to the right.
 func (h *Heap) dequeElements(at addr.Run, visit visitor) error {
 	b := h.mem.view(at, h.l.Deque.Index+8)
 	if b == nil {
@@ -229,7 +229,7 @@ func (h *Heap) dequeElements(at addr.Run, visit visitor) error {
 	return nil
 }
 
-// fields tells of what in a struct looks like a reference: behind what the type that this one is made of has.
+// fields describes what in a struct looks like a reference: behind what the type that this one is made of has.
 func (h *Heap) fields(at addr.Run, t *Type, visit visitor) error {
 	from, to := max(t.from, int64(h.l.Object.Size)), t.Basic
 	if t.kind == plain && t.Item == 8 { // elements of 8 bytes may be references: those of a HAMT's node are
@@ -249,7 +249,7 @@ func (h *Heap) fields(at addr.Run, t *Type, visit visitor) error {
 	return h.scan(at, from, to, t, visit)
 }
 
-// scan tells of the objects that words of a struct point to.
+// scan describes the objects that words of a struct point to.
 func (h *Heap) scan(at addr.Run, from, to int64, t *Type, visit visitor) error {
 	from = (from + 7) &^ 7
 	for off := from; off+8 <= to; {
@@ -273,7 +273,7 @@ func (h *Heap) scan(at addr.Run, from, to int64, t *Type, visit visitor) error {
 	return nil
 }
 
-// attributes tells of an object's dict and of the attributes that it has without one.
+// attributes describes an object's dict and of the attributes that it has without one.
 func (h *Heap) attributes(at addr.Run, t *Type, visit visitor) {
 	dict, values, _ := h.l.Attributes(at, t.Class, h.mem.known)
 	if dict != 0 {

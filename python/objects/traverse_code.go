@@ -5,7 +5,7 @@ import (
 	"hdb/python/layout"
 )
 
-// ofClass tells of the references of a class that are no variables of its own struct.
+// ofClass describes the references of a class that are no variables of its own struct.
 func (h *Heap) ofClass(at addr.Run, visit visitor) {
 	b := h.mem.view(at, h.l.Type.Read)
 	if b == nil {
@@ -34,7 +34,7 @@ func (h *Heap) ofClass(at addr.Run, visit visitor) {
 	}
 }
 
-// ofCode tells of those of a code object.
+// ofCode describes those of a code object.
 func (h *Heap) ofCode(at addr.Run, visit visitor) error {
 	l := &h.l.Code
 	size := l.Fields()
@@ -60,7 +60,7 @@ func (h *Heap) ofCode(at addr.Run, visit visitor) error {
 	return h.looked(size / 8)
 }
 
-// ofFrame tells of those of a frame object.
+// ofFrame describes those of a frame object.
 func (h *Heap) ofFrame(at addr.Run, visit visitor) error {
 	l := &h.l.FrameObject
 	if l.Frame == 0 {
@@ -108,8 +108,8 @@ func (h *Heap) ofOldFrame(at addr.Run, visit visitor) error {
 	return h.looked(int(stack-fast)/8 + 1)
 }
 
-// variables tells of the references of a frame from 3.11 on. all has it tell of what a frame that runs may have
-// on its stack, too.
+// variables describes the references of a frame from 3.11 on. all has it describe what a frame that runs may
+// have on its stack, too.
 func (h *Heap) variables(frame addr.Run, all bool, visit visitor) error {
 	l := &h.l.Frame
 	b := h.mem.view(frame, l.Fast)
@@ -140,7 +140,7 @@ func (h *Heap) variables(frame addr.Run, all bool, visit visitor) error {
 	return h.looked(locals + depth)
 }
 
-// slotsFrom tells of n variables or temporary values.
+// slotsFrom describes n variables or temporary values.
 func (h *Heap) slotsFrom(from addr.Run, n int, kind edgeKind, visit visitor) {
 	for i := range n {
 		if to := h.mem.pointer(from + addr.Run(8*i)); to != 0 {
@@ -149,7 +149,7 @@ func (h *Heap) slotsFrom(from addr.Run, n int, kind edgeKind, visit visitor) {
 	}
 }
 
-// ofGenerator tells of those of a generator, coroutine or asynchronous generator.
+// ofGenerator describes those of a generator, coroutine or asynchronous generator.
 func (h *Heap) ofGenerator(at addr.Run, t *Type, visit visitor) error {
 	l := &h.l.Generator
 	if !l.Embedded {
@@ -165,7 +165,7 @@ func (h *Heap) ofGenerator(at addr.Run, t *Type, visit visitor) error {
 	return h.variables(at+addr.Run(l.Frame), true, visit)
 }
 
-// ofModule tells of what the state of a module points to, which C code has beside it.
+// ofModule describes what the state of a module points to, which C code has beside it.
 func (h *Heap) ofModule(at addr.Run, visit visitor) {
 	def, state := h.mem.field(at, h.l.Module.Def), h.mem.field(at, h.l.Module.State)
 	if def == 0 || state == 0 {
@@ -180,7 +180,7 @@ func (h *Heap) ofModule(at addr.Run, visit visitor) {
 	}
 }
 
-// children tells of those of an Element, and of its attributes.
+// children describes those of an Element, and of its attributes.
 func (h *Heap) children(at addr.Run, visit visitor) error {
 	extra := h.mem.field(at, h.l.Element.Extra)
 	if extra == 0 {

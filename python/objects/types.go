@@ -10,7 +10,7 @@ import (
 // A Type is a class of objects.
 type Type struct {
 	At   addr.Run
-	Name string // with the module, but for the built-in ones
+	Name string // with the module, except the built-in ones
 	// Unknown tells that its objects have a __sizeof__ that hdb does not know: their sizes are
 	// those of their structs.
 	Unknown bool
@@ -144,7 +144,7 @@ func (h *Heap) classify(t *Type) {
 // maxMethods bounds the methods of a type.
 const maxMethods = 1 << 10
 
-// hasSizeof tells whether a type, whose struct is b, declares __sizeof__ itself.
+// hasSizeof reports whether a type, whose struct is b, declares __sizeof__ itself.
 func (h *Heap) hasSizeof(b []byte) bool {
 	def := pointerIn(b, h.l.Type.Methods)
 	for range maxMethods {
@@ -181,7 +181,7 @@ func (h *Heap) typeName(b []byte, t *Type) string {
 	return name
 }
 
-// hasHead tells whether the collector's head is before an object; a class of C code has none.
+// hasHead reports whether the collector's head is before an object; a class of C code has none.
 func (h *Heap) hasHead(at addr.Run, t *Type) bool {
 	if t.Flags&layout.HasGC == 0 {
 		return false

@@ -137,7 +137,7 @@ func (w *walk) found(at addr.Run, t *Type) {
 	}
 }
 
-// holdsNothing tells of types whose objects have no references.
+// holdsNothing describes types whose objects have no references.
 func (t *Type) holdsNothing() bool {
 	switch t.kind {
 	case leaf, varLeaf, textKind, intKind, bytearrayKind, arrayKind, decimalKind:

@@ -64,7 +64,7 @@ type DebugBlock struct {
 	Damages       []Damage
 }
 
-// maxContents is how much of a block is read to tell whether it was written to.
+// maxContents is how much of a block is read to report whether it was written to.
 const maxContents = 4096
 
 // DecodeBlock reads the block that the program was given at an address.
@@ -176,8 +176,8 @@ type DebugBlocks struct {
 	Serial bool // they have a serial number
 }
 
-// Debug tells how blocks with debug hooks lie in the heap: whether they have a serial number
-// is seen by the size class that most of them are in.
+// Debug tells how blocks with debug hooks are in the heap: whether they have a serial number is
+// seen by the size class that most of them are in.
 func (h *Heap) Debug() DebugBlocks {
 	with, without := 0, 0
 	_ = h.pools(func(p *Pool, used []bool) bool { // what is damaged tells nothing
@@ -259,8 +259,8 @@ func (d DebugBlocks) Damaged(yield func(DebugBlock) bool) (checked int, err erro
 	return checked, err
 }
 
-// At is the block that an address lies in, its header included. It must lie in a block that
-// was in use.
+// At is the block that an address is in, its header included. It must be in a block that was in
+// use.
 func (d DebugBlocks) At(w Place) (DebugBlock, error) {
 	if w.Pool == nil || w.Block == 0 || !w.Cut {
 		return DebugBlock{}, errors.New("no block was ever there")

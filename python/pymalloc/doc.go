@@ -9,10 +9,10 @@
 // words; behind the last one that was ever in use nothing has been cut yet. So which blocks are in
 // use is known without a recording.
 //
-// Up to 3.11 the allocator's variables are static ones of Objects/obmalloc.c, and stripped
-// files have no names for them: they are found in the instructions of
-// _PyObject_DebugMallocStats, which every build exports, and told apart by what they hold.
-// From 3.12 on they are in the state of each interpreter, or a pointer there leads to them.
+// Up to 3.11 the allocator's variables are static ones of Objects/obmalloc.c, and stripped files
+// have no names for them: they are found in the instructions of _PyObject_DebugMallocStats, which
+// every build exports, and distinguished by what they hold. From 3.12 on they are in the state of
+// each interpreter, or a pointer there leads to them.
 //
 // What is read may be torn or hostile: numbers are bounded, links are followed within their
 // pool only, and what does not hold together is an error of its pool.

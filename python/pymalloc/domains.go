@@ -21,7 +21,7 @@ type Layer struct {
 	API                           byte // of the debug hooks: 'r', 'm' or 'o'; else 0
 }
 
-// Debug tells whether blocks have the bytes of the debug hooks around them.
+// Debug reports whether blocks have the bytes of the debug hooks around them.
 func (d Domain) Debug() bool {
 	for _, l := range d.Layers {
 		if l.API != 0 {

@@ -172,7 +172,7 @@ func (h *Heap) array(arenas, count addr.Run) ([]Arena, error) {
 	return all, nil
 }
 
-// holds tells whether an entry can be that of an arena.
+// holds reports whether an entry can be that of an arena.
 func (h *Heap) holds(a Arena) bool {
 	first := h.firstPool(a)
 	end := first + addr.Run(a.Pools*h.PoolSize)
@@ -195,7 +195,7 @@ func (h *Heap) Lost(a Arena) int {
 	return h.PoolSize
 }
 
-// ArenaOf is the arena that an address lies in.
+// ArenaOf is the arena that an address is in.
 func (h *Heap) ArenaOf(at addr.Run) (Arena, bool) {
 	i, found := slices.BinarySearchFunc(h.Arenas, at, func(a Arena, at addr.Run) int { return cmp.Compare(a.At, at) })
 	if !found {

@@ -58,9 +58,9 @@ func (l locator) state(interpreter addr.Run) (variables, error) {
 	return variables{}, errors.New("the state of its allocator was not found")
 }
 
-// isUsedPools tells whether b at an address is the table of pools with free blocks. For each
-// class it has the links of a ring, where a pool without a header stands: &usedpools[2*i]-16, whose nextpool and
-// prevpool are the two words. A ring without pools leads to itself.
+// isUsedPools reports whether b at an address is the table of pools with free blocks. For each class it has the
+// links of a ring, where a pool without a header stands: &usedpools[2*i]-16, whose nextpool and prevpool are the
+// two words. A ring without pools leads to itself.
 func (l locator) isUsedPools(b []byte, at addr.Run) bool {
 	for i := range Classes {
 		head := at + addr.Run(16*i) - layout.PoolNext
@@ -131,7 +131,7 @@ func (l locator) counters(v variables, loads []load) (variables, error) {
 			nodes = append(nodes, x)
 		}
 	}
-	// Before them stand what tells whether pymalloc is in use.
+	// Before them stand what reports whether pymalloc is in use.
 	var ok bool
 	v.allocated, v.highwater, ok = l.lastTwo(sizes, func(allocated, highwater uint64) bool {
 		return allocated >= highwater && highwater > 0 && highwater <= maxArenas
@@ -175,9 +175,8 @@ const (
 	maxTries        = 64   // pairs of variables that may be the array of arenas and its length
 )
 
-// loads are the variables that a function reads, in the order in which they stand there, each once.
-// Jumps are followed, as compilers put the inner part of a function elsewhere; calls are
-// not.
+// loads are the variables that a function reads, in the order in which they are there, each once.
+// Jumps are followed, as compilers put the inner part of a function elsewhere; calls are not.
 func (l locator) loads(function addr.Run) (all []load) {
 	seen, known := map[addr.Run]bool{}, map[addr.Run]bool{}
 	left := maxInstructions

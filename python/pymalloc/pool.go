@@ -20,7 +20,7 @@ type Pool struct {
 	bytes []byte   // of the pool, while it is at hand
 }
 
-// Free tells whether a pool has no block in use: it waits for a class that needs it.
+// Free reports whether a pool has no block in use: it waits for a class that needs it.
 func (p *Pool) Free() bool { return p.Used == 0 }
 
 // parsePool reads the header of a pool.
@@ -120,14 +120,14 @@ func (h *Heap) Blocks(yield func(at addr.Run, size uint64) bool) error {
 // maxErrors bounds how many pools are told of.
 const maxErrors = 16
 
-// A Place is where an address lies in a heap.
+// A Place is where an address is in a heap.
 type Place struct {
 	Arena Arena
-	Pool  *Pool // nil if it lies in none that was ever in use
+	Pool  *Pool // nil if it is in none that was ever in use
 	Err   error // what is wrong with the pool
 
 	InHeader bool     // of the pool
-	Block    addr.Run // 0 if it lies in no block: in the header, behind the last one, or in a free pool
+	Block    addr.Run // 0 if it is in no block: in the header, behind the last one, or in a free pool
 	InUse    bool
 	Cut      bool // the block was ever in use
 }

@@ -108,7 +108,7 @@ func thinned(points [][2]float64) [][2]float64 {
 type flameFrames struct {
 	p       *report.Profile
 	of      []int32 // by index of the profile's frames
-	outer   []int32 // by stack: the frame that stands for missing ones, or -1
+	outer   []int32 // by stack: the frame that represents missing ones, or -1
 	thread  []int32 // by stack: index of threads
 	threads []string
 	keys    []flameKey

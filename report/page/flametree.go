@@ -21,7 +21,7 @@ type flameTree struct {
 	// Rows. Those of stacks that end at a node are followed by what was too small
 	// for nodes of its own below.
 	Node   []int32     `json:"node"`  // -1: below no node
-	Small  []int32     `json:"small"` // 0, or how many branches the row stands for
+	Small  []int32     `json:"small"` // 0, or how many branches the row represents
 	Thread []int32     `json:"thread,omitempty"`
 	Values [][]uint64  `json:"values"`          // by Measure
 	Grown  [][2]uint64 `json:"grown,omitempty"` // see flameRows.grow

@@ -193,7 +193,7 @@ func (al *Allocators) entryAt(m names.Image, a addr.Run) []symbols.Function {
 
 // isEntryOf tells the entries that calls of a function come to from its other parts.
 func isEntryOf(m names.Image, fn symbols.Function, location string) bool {
-	for _, part := range []string{".cold", ".part."} { // where it goes on
+	for _, part := range []string{".cold", ".part."} { // where it continues
 		if strings.Contains(fn.Linkage, part) && !strings.Contains(location, part) {
 			return false
 		}

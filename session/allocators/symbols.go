@@ -69,7 +69,7 @@ func (a Symbols) All(modules []inferior.Module, functions []breakpoints.Function
 	return finder.Find(nil, modules, functions)
 }
 
-// SiteOf is the site whose code an address lies in, nil if none is.
+// SiteOf is the site whose code an address is in, nil if none is.
 func SiteOf(sites []*breakpoints.Site, pc addr.Run) *breakpoints.Site {
 	i := slices.IndexFunc(sites, func(site *breakpoints.Site) bool { return pc-site.Addr < addr.Run(site.Size) })
 	if i < 0 {

@@ -125,7 +125,7 @@ func (f *Flow) Follow(from ...addr.Run) {
 }
 
 // decodeFlow reads an instruction: its size, 0 if it is not known, where it branches to, 0 nowhere
-// that is known, and whether control can go on behind it.
+// that is known, and whether control can continue behind it.
 func decodeFlow(code []byte, at addr.Run) (size int, target addr.Run, goesOn bool) {
 	switch {
 	case bytes.HasPrefix(code, []byte{0xf3, 0x0f, 0x1e, 0xfa}): // x86asm knows no CET

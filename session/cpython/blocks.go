@@ -23,7 +23,7 @@ type Block struct {
 	Runtime Runtime
 	InArena bool
 	Heap    Heap
-	Place   pymalloc.Place       // of one that lies in an arena
+	Place   pymalloc.Place       // of one that is in an arena
 	Debug   *pymalloc.DebugBlock // of one with debug hooks
 }
 
@@ -143,7 +143,7 @@ func (p Heaps) Block(at, start uint64) (Block, error) {
 	return Block{}, fmt.Errorf("%#x is in no arena of CPython: blocks of more than %d bytes are the C library's", at, pymalloc.Threshold)
 }
 
-// isDebugBlock tells whether what was decoded somewhere is a block: most of its marks stand.
+// isDebugBlock reports whether what was decoded somewhere is a block: most of its marks stand.
 func isDebugBlock(x pymalloc.DebugBlock) bool {
 	if x.Moving {
 		return false

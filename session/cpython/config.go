@@ -36,7 +36,7 @@ type Domain struct {
 // A Layer is a set of functions that allocate.
 type Layer struct {
 	Kind     string // malloc, pymalloc, mimalloc, debug hooks, tracemalloc, other
-	Function string // that stands for malloc, by its name or its address
+	Function string // that represents malloc, by its name or its address
 }
 
 // Configs are those of the interpreters of the process. An error beside them is of other files.

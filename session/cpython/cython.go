@@ -48,9 +48,9 @@ func CythonVariables(f names.Frame, vars []variables.NamedValue) []variables.Nam
 	return own
 }
 
-// Stack is the selected stack with the functions of Cython and Python alone, and those of C
-// that functions of Cython have called by name. why tells of a stack in which the functions
-// of Python are not known.
+// Stack is the selected stack with the functions of Cython and Python alone, and those of C that
+// functions of Cython have called by name. why describes a stack in which the functions of Python
+// are not known.
 func (y *Cython) Stack() (frames []names.Frame, truncated, why string, err error) {
 	if err := y.target.Readable(); err != nil {
 		return nil, "", "", err
@@ -83,7 +83,7 @@ func (y *Cython) relevant(merged []names.Frame, i int) bool {
 	return d != nil && f.Function != "" && slices.Contains(d.Enters, f.Function)
 }
 
-// Up selects the frame of Stack that is n calls further out, further in if it is negative.
+// Up selects the frame of Stack that is n calls further out, inner if it is negative.
 func (y *Cython) Up(n int) (f names.Frame, err error) {
 	step, left := 1, n
 	if n < 0 {

@@ -45,7 +45,7 @@ func (p Heaps) All() (all []Heap, err error) {
 	return all, refused
 }
 
-// Holds tells whether an address lies in an arena.
+// Holds reports whether an address is in an arena.
 func (p Heaps) Holds(at uint64) bool {
 	all, _ := p.All() // there may be no Python, or nothing that can be read
 	for _, h := range all {

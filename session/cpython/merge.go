@@ -10,11 +10,11 @@ import (
 	"hdb/symbols/dwarf"
 )
 
-// IsEval tells the interpreter's loop: each of its frames stands for the calls of Python
-// up to the one that C called the interpreter for.
+// IsEval tells the interpreter's loop: each of its frames represents the calls of Python up to the
+// one that C called the interpreter for.
 func IsEval(f names.Frame) bool { return names.IsPythonLoop(f.Function) && !f.Inlined && !f.Tail }
 
-// A Merge is how calls of Python stand in a stack.
+// A Merge is how calls of Python are in a stack.
 type Merge int
 
 // The ways to merge.
@@ -24,10 +24,10 @@ const (
 	MergeNone                // not at all
 )
 
-// Merged has the calls of Python stand in the frames of the selected stack where the
-// interpreter's frames are that made them. The innermost of those which one native frame
-// stands for has that one's number, the others -1. why tells of a stack in which they do
-// not agree, which is returned as it is.
+// Merged puts the calls of Python into the frames of the selected stack where the interpreter's
+// frames are that made them. The innermost of those which one native frame represents has that
+// one's number, the others -1. why describes a stack in which they do not agree, which is returned
+// as it is.
 func (p *Python) Merged(frames []names.Frame, how Merge) (merged []names.Frame, why string) {
 	if how == MergeNone {
 		return frames, ""
@@ -71,7 +71,7 @@ func loopsOf(frames []names.Frame, path string) (at []int) {
 	return at
 }
 
-// inlinedUpTo tells that the frames further in than one are inlined in it.
+// inlinedUpTo tells that the frames inner than one are inlined in it.
 func inlinedUpTo(frames []names.Frame, i int) bool {
 	return !slices.ContainsFunc(frames[:i], func(f names.Frame) bool { return !f.Inlined || f.CFA != frames[i].CFA })
 }
@@ -85,8 +85,8 @@ type LoopState struct {
 	Module    func(int) string // the base name of the file of a frame
 }
 
-// FitLoops are the calls of Python for each frame of the interpreter's loop that a stack has
-// at the indexes. They do not fit while a call begins or ends, but for the moments that can be told.
+// FitLoops are the calls of Python for each frame of the interpreter's loop that a stack has at the
+// indexes. They do not fit while a call begins or ends, except the moments that can be told.
 func FitLoops[T any](groups [][]T, at []int, s LoopState) (fitting [][]T, ok bool) {
 	if s.Leaving {
 		groups = slices.Insert(slices.Clone(groups), 0, nil)
@@ -121,9 +121,9 @@ func greenletEnds(at []int, loops int, module func(int) string) bool {
 	return false
 }
 
-// merge is Merged with what is known: calls has for each file of an interpreter the numbers
-// of the frames of s that its next native frames stand for. They come before the frame and
-// what is inlined in it, as in a recorded stack.
+// merge is Merged with what is known: calls has for each file of an interpreter the numbers of the
+// frames of s that its next native frames represent. They come before the frame and what is inlined
+// in it, as in a recorded stack.
 func merge(frames []names.Frame, s Stack, calls map[string][][]int, how Merge) (all []names.Frame) {
 	for i := 0; i < len(frames); {
 		last := i
@@ -152,7 +152,7 @@ func Hidden(frames []names.Frame) []names.Frame {
 	return frames
 }
 
-// under are the calls that one frame of the loop stands for.
+// under are the calls that one frame of the loop represents.
 func (s Stack) under(loop names.Frame, calls []int, how Merge) (all []names.Frame) {
 	for i, nth := range calls {
 		f := names.Frame{Num: -1, Nth: nth, Code: loop.Code, Module: loop.Module, Path: loop.Path, CFA: loop.CFA, How: loop.How, Frame: called(s.Frames[nth].Frame)}

@@ -11,7 +11,7 @@ import (
 	"hdb/python/objects"
 )
 
-// Objects tells of the objects of Python: which there are, and who refers to them.
+// Objects describes the objects of Python: which there are, and who refers to them.
 type Objects struct{ *Python }
 
 // heaps are the objects of the interpreters of each file that has one. An error beside heaps is of other files.

@@ -78,7 +78,7 @@ func noRecordedCalls(event uint64, frames []names.Frame) error {
 }
 
 // UnrecordedCalls says which functions of Python a recorded stack lacks: those that frames of the
-// interpreter's loop stand for before which there are none. "" if it lacks none that is known of.
+// interpreter's loop represent before which there are none. "" if it lacks none that is known of.
 func UnrecordedCalls(frames []names.Frame) string {
 	recorded := "" // the file of the interpreter whose calls are recorded
 	last := -1     // the outermost loop with calls
@@ -130,8 +130,8 @@ func (p *Python) recordedSelection(whole []names.Frame) int {
 	return last
 }
 
-// selectRecordedCall selects a function of Python of the selected event, and with it the
-// frame of the stack that it is, or that stands for it where only native ones are shown.
+// selectRecordedCall selects a function of Python of the selected event, and with it the frame of
+// the stack that it is, or that represents it where only native ones are shown.
 func (p *Python) selectRecordedCall(n int) {
 	p.sel.Cur.Python, p.sel.Cur.InPython = n, true
 	whole, err := p.sel.RecordedWhole()

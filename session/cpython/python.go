@@ -17,7 +17,7 @@ import (
 	"hdb/symbols"
 )
 
-// Python tells of the functions of Python that threads are in.
+// Python describes the functions of Python that threads are in.
 type Python struct {
 	target *target.Target
 	sel    *view.Selection
@@ -49,7 +49,7 @@ type Stack struct {
 type pythonPart struct {
 	File
 	leaving bool
-	groups  [][]int // of Frames: those that one native frame stands for
+	groups  [][]int // of Frames: those that one native frame represents
 }
 
 // A File is the interpreter of one file that is loaded.
@@ -169,8 +169,8 @@ func (p *Python) add(s *Stack, r File) error {
 	return nil
 }
 
-// order has the frames of several interpreters stand in the order of the native frames
-// that they belong to. Those of which no native frame is known come last.
+// order has the frames of several interpreters are in the order of the native frames that they
+// belong to. Those of which no native frame is known come last.
 func (p *Python) order(s *Stack) {
 	left := map[string][][]int{}
 	for _, part := range s.parts {
@@ -216,8 +216,8 @@ func (s Stack) Named() (all []names.Frame) {
 	return all
 }
 
-// Innermost is the function of Python that a thread stands in or under, at a stop; nil if
-// there is none.
+// Innermost is the function of Python that a thread is in or under, at a stop; nil if there is
+// none.
 func (p *Python) Innermost(t *inferior.Thread) *names.Frame {
 	all, _, err := p.Interpreters()
 	if err != nil || t == nil {

@@ -67,8 +67,8 @@ func (p *Python) Here() (names.Frame, bool) {
 // Selected tells that a function of Python is what was selected last.
 func (p *Python) Selected() bool { return p.sel.Cur.InPython }
 
-// Select makes the nth function of Python the selected one, and with it the native frame
-// that stands for it.
+// Select makes the nth function of Python the selected one, and with it the native frame that
+// represents it.
 func (p *Python) Select(n int) (names.Frame, error) {
 	all, _, err := p.callsHere()
 	if err != nil {
@@ -91,7 +91,7 @@ func (p *Python) Select(n int) (names.Frame, error) {
 	return all[n], nil
 }
 
-// Move selects the function n calls further out, further in if it is negative.
+// Move selects the function n calls further out, inner if it is negative.
 func (p *Python) Move(n int) (names.Frame, error) {
 	all, at, err := p.callsHere()
 	if err != nil {
@@ -107,9 +107,9 @@ func (p *Python) Move(n int) (names.Frame, error) {
 	return p.Select(to)
 }
 
-// SelectFrame selects frame n of the stack. In a stack in which calls of Python stand for
-// native frames, it may be such a call; of a native one the selected function of Python is
-// the one that called it.
+// SelectFrame selects frame n of the stack. In a stack in which calls of Python represent native
+// frames, it may be such a call; of a native one the selected function of Python is the one that
+// called it.
 func (p *Python) SelectFrame(n int, how Merge) (names.Frame, error) {
 	f, err := p.sel.SelectFrame(n)
 	if err != nil || how == MergeNone {
@@ -124,8 +124,8 @@ func (p *Python) SelectFrame(n int, how Merge) (names.Frame, error) {
 	return p.take(f), nil
 }
 
-// Up selects the frame n calls further out in a stack in which calls of Python stand,
-// further in if it is negative.
+// Up selects the frame n calls further out in a stack in which calls of Python stand, inner if it
+// is negative.
 func (p *Python) Up(n int, how Merge) (names.Frame, error) {
 	merged := p.mergeFrames(how)
 	if how == MergeNone || !p.merges(merged) {

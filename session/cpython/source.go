@@ -152,8 +152,8 @@ func (p *Python) path() ([]string, error) {
 	return in.Path(state)
 }
 
-// Changed tells whether a file was changed after the process began: then its lines may not
-// be those that run.
+// Changed reports whether a file was changed after the process began: then its lines may not be
+// those that run.
 func (p *Python) Changed(path string) bool {
 	if p.target.Proc == nil {
 		return false

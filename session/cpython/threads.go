@@ -28,7 +28,7 @@ func threadName(in *python.Interpreter, f python.Frame) string {
 	return ""
 }
 
-// inEventLoop tells whether frames are those of a thread that runs an event loop of asyncio.
+// inEventLoop reports whether frames are those of a thread that runs an event loop of asyncio.
 func inEventLoop(frames []names.Frame) bool {
 	return slices.ContainsFunc(frames, func(f names.Frame) bool {
 		return f.Python() && (f.Function == "_run_once" || strings.HasSuffix(f.Function, "._run_once"))

@@ -29,7 +29,7 @@ type AbortKind uint8
 // The kinds.
 const (
 	AbortOther       AbortKind = iota
-	AbortWrongFree             // a block was given back twice, or what was given back is no block
+	AbortWrongFree             // a block was given back twice, or what was given back is not a block
 	AbortEither                // that, or the header of the chunk or of its neighbour was overwritten
 	AbortOverwritten           // the header of a chunk was overwritten
 	AbortLink                  // the link of a chunk in a list of free ones was overwritten
@@ -109,7 +109,7 @@ func (h *Mallocs) abortMessage() string {
 	return strings.TrimSpace(strings.ToValidUTF8(string(text), "?"))
 }
 
-// Aborted is why malloc has ended the program of which a thread stands at SIGABRT, nil if malloc has not.
+// Aborted is why malloc has ended the program of which a thread is at SIGABRT, nil if malloc has not.
 func (h *Mallocs) Aborted(t *inferior.Thread) *MallocAbort {
 	if t == nil || h.target.Proc == nil {
 		return nil
@@ -134,7 +134,7 @@ func (h *Mallocs) Aborted(t *inferior.Thread) *MallocAbort {
 	return a
 }
 
-// lastWrong is the last recorded call of a thread if that has given back what is no block.
+// lastWrong is the last recorded call of a thread if that has given back what is not a block.
 func (h *Mallocs) lastWrong(t *inferior.Thread) *query.WrongFree {
 	r, err := h.queries.BlockEvents()
 	if err != nil {

@@ -45,7 +45,7 @@ type HintKind uint8
 const (
 	HintTrim    HintKind = iota // malloc_trim(3) gives Bytes back
 	HintArenas                  // N arenas other than the main one keep Bytes at their ends, which malloc_trim(3) leaves
-	HintPools                   // Bytes of freed memory lie in pages that live and cached blocks keep
+	HintPools                   // Bytes of freed memory are in pages that live and cached blocks keep
 	HintMmapped                 // Bytes in N large free chunks of the arenas, as the threshold has grown to Threshold
 )
 
@@ -166,8 +166,8 @@ func (a *AllocatorAnswer) hints() {
 	}
 }
 
-// trimHints are those about freed memory that is still the process's, others being the arenas beside the main one. Fewer
-// arenas have fewer ends, and do nothing about what lies between live blocks.
+// trimHints are those about freed memory that is still the process's, others being the arenas beside the main one.
+// Fewer arenas have fewer ends, and do nothing about what is between live blocks.
 func (a *AllocatorAnswer) trimHints(others int, t glibc.Trim) {
 	if n := t.Returned; n >= leastHint && n*10 >= a.Resident {
 		a.Hints = append(a.Hints, AllocatorHint{Kind: HintTrim, Bytes: n})
@@ -230,14 +230,14 @@ type ChunkAnswer struct {
 	Offset         int64          // of the address that was asked for in the user's memory; negative in the header
 }
 
-// A NoChunkError tells that an address lies in no chunk of malloc.
+// A NoChunkError tells that an address is in no chunk of malloc.
 type NoChunkError struct{ Addr addr.Run }
 
 func (e *NoChunkError) Error() string {
 	return e.Addr.String() + " is in no chunk of malloc's heaps: see info symbol and info proc mappings"
 }
 
-// Chunk is the chunk that an address lies in, its header included.
+// Chunk is the chunk that an address is in, its header included.
 func (h *Mallocs) Chunk(at uint64) (*ChunkAnswer, error) {
 	m, err := h.heap.Image()
 	if err != nil {

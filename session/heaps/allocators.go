@@ -100,11 +100,11 @@ func (h *Heap) text(o *symbols.Object) allocatorText {
 type foundAllocators struct {
 	libc    string // path of the module that has glibc's malloc, "" none
 	guessed bool   // that is a program without symbols that may have it
-	other   string // name of one that stands before it, "" none
+	other   string // name of one that is before it, "" none
 	version string // of other, "" not known
 }
 
-// allocator finds the module that has glibc's malloc, and an allocator that stands before it.
+// allocator finds the module that has glibc's malloc, and an allocator that is before it.
 func (h *Heap) allocator() (f foundAllocators) {
 	images := h.target.Names.Images()
 	for _, m := range images {

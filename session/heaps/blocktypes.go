@@ -12,7 +12,7 @@ import (
 	"hdb/values/blocktype"
 )
 
-// BlockTypes tells of which types blocks of the heap are.
+// BlockTypes describes which types blocks of the heap are.
 type BlockTypes struct {
 	target   *target.Target
 	recorded history

@@ -168,7 +168,7 @@ func (w *window) read(at, size uint64) []byte {
 // A NoTypeError tells that the type of a block is not known.
 type NoTypeError struct {
 	Addr    uint64
-	NoDebug bool // for want of debug information
+	NoDebug bool // because there is no debug information
 }
 
 func (e *NoTypeError) Error() string {

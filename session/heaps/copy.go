@@ -10,7 +10,7 @@ import (
 	"hdb/session/target"
 )
 
-// A Copy tells of a copy of the memory that questions were asked of while the program ran.
+// A Copy describes a copy of the memory that questions were asked of while the program ran.
 type Copy struct {
 	Stopped time.Duration `json:"stopped_ns"`    // how long the program stood still for it
 	Written uint64        `json:"written_bytes"` // that it has written to since then, which took memory twice

@@ -90,7 +90,7 @@ func callsAsC(obj *symbols.Object, name string) bool {
 	return !obj.File.Header().Go && !strings.HasPrefix(name, "caml") && !strings.HasPrefix(name, "$s")
 }
 
-// returned reports whether a thread stands behind a call that has returned: the address that it returned to is still
+// returned reports whether a thread is behind a call that has returned: the address that it returned to is still
 // below the stack pointer, and the instruction before is a call.
 func (h *Heap) returned(pc, sp addr.Run) bool {
 	if to, err := h.target.ReadPointer(sp - 8); err != nil || to != pc {
@@ -111,7 +111,7 @@ func (h *Heap) returned(pc, sp addr.Run) bool {
 	return false
 }
 
-// callerOf is the file of the code that a function returns to, which stands at its first instruction; nil if unknown.
+// callerOf is the file of the code that a function returns to, which is at its first instruction; nil if unknown.
 func (h *Heap) callerOf(sp addr.Run) *symbols.Object {
 	to, err := h.target.ReadPointer(sp)
 	if err != nil {

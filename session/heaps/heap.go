@@ -64,7 +64,7 @@ type questions interface {
 	StacksSince(since query.Moment, limit int, strict bool, s *report.Suppressions) (*query.Growth, error)
 }
 
-// New makes the questions about the heap of a target. The recording is asked for what it knows of blocks, python for the
+// New makes the questions about the heap of a target. The recording is asked for what it knows blocks, python for the
 // heaps of CPython.
 func New(t *target.Target, r history, q questions, v *variables.Values, types *BlockTypes, python cpython.Heaps, w *target.Walker) *Heap {
 	h := &Heap{

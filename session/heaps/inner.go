@@ -34,7 +34,7 @@ func (h *Heap) pythonInner(mem io.ReaderAt) func(word, pointer uint64, b graph.B
 }
 
 // maxHookHeaders is how many headers of debug hooks a block may begin with: what pymalloc leaves to PyMem_RawMalloc has
-// that function's and its own. More are the program's bytes, which may go on like that without end.
+// that function's and its own. More are the program's bytes, which may continue like that without end.
 const maxHookHeaders = 2
 
 // BehindHeaders reports whether a pointer leads behind debug-hook headers of a block: to the first byte after one, or to a

@@ -57,7 +57,7 @@ type RegionAnswer struct {
 	Offset int64 // of the address that was asked for
 }
 
-// Region is the region of jemalloc's heap that an address lies in, nil if it is in none.
+// Region is the region of jemalloc's heap that an address is in, nil if it is in none.
 func (h *Mallocs) Region(at uint64) (*RegionAnswer, error) {
 	m, err := h.heap.Image()
 	if err != nil {

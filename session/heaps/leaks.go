@@ -51,7 +51,7 @@ type LeakRow struct {
 	Block          memory.Block // the largest
 }
 
-// Doubts are what makes it less sure who holds the blocks.
+// Doubts are what makes it less certain who holds the blocks.
 type Doubts = memory.Doubts
 
 // LeakAnswer is what leaks answers from memory.
@@ -91,7 +91,7 @@ var (
 	errEnded     = errors.New("the program has ended, and its memory is gone")
 )
 
-// LeaksByReach tells whether memory can be searched for who holds the blocks, or why not.
+// LeaksByReach reports whether memory can be searched for who holds the blocks, or why not.
 func (h *Heap) LeaksByReach() error {
 	switch {
 	case h.target.Saved != nil:

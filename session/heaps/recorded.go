@@ -50,7 +50,7 @@ func BlockOf(at, size, seq uint64, stack capture.StackID) memory.Block {
 	return memory.Block{Addr: at, Size: size, Seq: seq, Stack: stack}
 }
 
-// LiveBlocks are those of now. An Image that is made of them is thrown away before the program goes on.
+// LiveBlocks are those of now. An Image that is made of them is thrown away before the program continues.
 type LiveBlocks struct{ recording.Live }
 
 // From fills room with blocks.

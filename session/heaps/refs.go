@@ -44,7 +44,7 @@ type Holder struct {
 	Typed     bool         // Name is a variable with its members
 	Region    *regions.Region
 	Local     *ThreadVariable // of HeldByTLS, nil if no module has the word
-	Block     *HeldBlock      // that the word lies in: of HeldByBlock, and of HeldByTLS or nil
+	Block     *HeldBlock      // that the word is in: of HeldByBlock, and of HeldByTLS or nil
 	Field     uint64          // offset of the word in it
 	Into      uint64          // where in the block it points to; 0: the start
 }
@@ -69,7 +69,7 @@ type RefsAnswer struct {
 	Sharers []HeldBlock // that have a slot of Go's heap with it: it lives as long as they
 }
 
-// A NoBlockError tells that an address lies in no live block.
+// A NoBlockError tells that an address is in no live block.
 type NoBlockError struct{ Addr uint64 }
 
 func (e *NoBlockError) Error() string {
@@ -159,7 +159,7 @@ type pointerChain struct {
 	lost bool
 }
 
-// step follows an edge. It returns the name of the word, from the block that it lies in on.
+// step follows an edge. It returns the name of the word, from the block that it is in on.
 func (p *pointerChain) step(n *namer, e graph.Edge, h *Holder) (name string, ok bool) {
 	if e.From >= 0 && n.m.InGo(n.g.Block(e.From).Addr) {
 		*p = pointerChain{lost: true}
@@ -255,7 +255,7 @@ func (h *Heap) Typed() (inGraph, all bool) {
 	return h.named != nil, h.named != nil && h.named.golang.all != nil
 }
 
-// namer names the words that edges lie in.
+// namer names the words that edges are in.
 type namer struct {
 	h     *Heap
 	m     *memory.Image
@@ -282,7 +282,7 @@ func (n *namer) block(i int) HeldBlock {
 	return HeldBlock{b, i, n.m.InGo(b.Addr), reach, behind, n.typeOf(i)}
 }
 
-// holder names the word that an edge lies in.
+// holder names the word that an edge is in.
 func (n *namer) holder(e graph.Edge) Holder {
 	out := Holder{At: e.At, Into: e.Offset, Hidden: n.g.Hidden(e)}
 	if e.From >= 0 {
@@ -342,7 +342,7 @@ func (n *namer) inRegion(out *Holder, r *regions.Region, at addr.Run) {
 	n.typed[uint64(at)] = name
 }
 
-// local names a word in the thread-local storage of a module, and tells whether it is one.
+// local names a word in the thread-local storage of a module, and reports whether it is one.
 func (n *namer) local(out *Holder) bool {
 	v, name := n.h.places.localVariable(n.m.Space(), addr.Run(out.At))
 	if v == nil {
@@ -363,7 +363,7 @@ const (
 	maxTypeEdges  = 8
 )
 
-// imageTypes are the types of the blocks, but for those that only pointers tell.
+// imageTypes are the types of the blocks, except those that only pointers tell.
 func (n *namer) imageTypes() *imageTypes { return &imageTypes{n.h.types, n.m, n.goTypes()} }
 
 // typeOf is what a block is, nil if it is not known: as imageTypes decides, else by the type of a

@@ -149,7 +149,7 @@ type siteGroups struct {
 	at      map[heap.Site]uint32
 	byStack map[capture.StackID]uint32
 	ofStack func(id capture.StackID) heap.Site
-	types   *imageTypes // nil: rows stand for something else
+	types   *imageTypes // nil: rows represent something else
 }
 
 // group is the number of the row of block i, or graph.NoGroup.

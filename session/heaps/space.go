@@ -160,7 +160,7 @@ func regionsStack(maps []regions.Mapping) addr.Run {
 	return 0
 }
 
-// sameMapping tells whether both addresses lie in the same mapping.
+// sameMapping reports whether both addresses are in the same mapping.
 func sameMapping(maps []regions.Mapping, a, b addr.Run) bool {
 	for _, m := range maps {
 		if m.Start <= a && a < m.End {

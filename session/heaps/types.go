@@ -74,20 +74,20 @@ func slotted(m *memory.Image, b memory.Block) memory.Block {
 	return b
 }
 
-// typedEnv is blockEnv that knows of which type the block is.
+// typedEnv is blockEnv that knows which type the block is.
 type typedEnv struct {
 	blockEnv
 	types *imageTypes
 	i     int
 }
 
-// Type tells whether the type of the block matches a pattern.
+// Type reports whether the type of the block matches a pattern.
 func (e typedEnv) Type(pattern string) bool {
 	typ := e.types.of(e.i, e.b)
 	return typ != nil && query.MatchType(pattern, typ)
 }
 
-// matches tells whether block i of the image matches a condition, which may be nil.
+// matches reports whether block i of the image matches a condition, which may be nil.
 func (x *imageTypes) matches(c *cond.Cond, i int, b *memory.Block) bool {
 	return c == nil || c.Eval(typedEnv{blockEnv{b}, x, i})
 }

@@ -16,7 +16,7 @@ import (
 // A What tells what an address is. What is not known, or not so, is nil or zero.
 type What struct {
 	Addr         addr.Run
-	Region       *regions.Region // that it lies in, of a process
+	Region       *regions.Region // that it is in, of a process
 	Below, Above *regions.Region // the nearest ones where nothing is mapped
 	Unmapped     bool            // nothing is
 
@@ -115,7 +115,7 @@ func (h *Heap) onStack(r *regions.Region, a addr.Run) *StackPlace {
 	}
 	p := &StackPlace{Thread: t.Num}
 	if r.Kind == regions.StackUnused {
-		// Measured from the used part, which a red zone lies before.
+		// Measured from the used part, which a red zone is before.
 		if used := h.image.Space().At(r.End); used != nil && used.TID == r.TID && used.Start == r.End {
 			p.Below = uint64(r.End-a) + addr.RedZone
 		}

@@ -73,8 +73,8 @@ func (x *Stacks) Unrecorded() string {
 	return fmt.Sprintf("stacks of events have the Python functions of %s only: those of %s are native", filepath.Base(x.path), strings.Join(rest, ", "))
 }
 
-// pythonCalls are calls of Python as code addresses, innermost first, cut into those
-// that one native frame stands for.
+// pythonCalls are calls of Python as code addresses, innermost first, cut into those that one
+// native frame represents.
 type pythonCalls struct {
 	groups  [][]addr.Run
 	leaving bool // as python.Stack.Leaving
@@ -136,7 +136,7 @@ func (x *Stacks) Open(fresh bool) error {
 	})
 }
 
-// Lost tells whether the interpreter's file is one of those that are gone.
+// Lost reports whether the interpreter's file is one of those that are gone.
 func (x *Stacks) Lost(gone []inferior.Module) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -279,7 +279,7 @@ func setBit(bits []bool, i int) []bool {
 	return bits
 }
 
-// inLoop tells whether code lies in the interpreter's loop, which its file exports.
+// inLoop reports whether code is in the interpreter's loop, which its file exports.
 func (x *Stacks) inLoop(c addr.Code) bool {
 	obj, m := x.target.Names.Modules.ObjectAt(c.Lookup())
 	if obj == nil || m.Path != x.path {
@@ -289,7 +289,7 @@ func (x *Stacks) inLoop(c addr.Code) bool {
 	return ok && names.IsPythonLoop(sym.Name)
 }
 
-// codeLoops remembers which code addresses lie in the interpreter's loop.
+// codeLoops remembers which code addresses are in the interpreter's loop.
 type codeLoops struct {
 	recent [1 << 10]struct {
 		code     addr.Code
@@ -301,7 +301,7 @@ type codeLoops struct {
 // maxLoops bounds what is remembered of addresses.
 const maxLoops = 1 << 16
 
-// has tells whether code lies in the loop; look finds it out.
+// has reports whether code is in the loop; look finds it out.
 func (l *codeLoops) has(c addr.Code, look func(addr.Code) bool) bool {
 	r := &l.recent[uint64(c.Addr())*0x9e3779b97f4a7c15>>54]
 	if r.used && r.code == c {
@@ -319,7 +319,7 @@ func (l *codeLoops) has(c addr.Code, look func(addr.Code) bool) bool {
 	return in
 }
 
-// places are the indexes of the code addresses in a stack that lie in the interpreter's loop.
+// places are the indexes of the code addresses in a stack that are in the interpreter's loop.
 func (x *Stacks) places(n int, code func(int) addr.Code) (all []int) {
 	for i := range n {
 		if x.loops.has(code(i), x.inLoop) {

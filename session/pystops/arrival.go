@@ -50,8 +50,8 @@ func (p *Stops) begun(l *Line, t *inferior.Thread, frame addr.Run, prev int) inf
 	return action
 }
 
-// asks tells whether the condition of a stop holds. One whose variables cannot be read
-// stops: the user may have waited for that very arrival.
+// asks reports whether the condition of a stop holds. One whose variables cannot be read stops: the
+// user may have waited for that very arrival.
 func (p *Stops) asks(st *breakpoints.Stop, t *inferior.Thread) bool {
 	if st.Asks == "" || !st.Enabled {
 		return true
@@ -114,9 +114,9 @@ func (f *interpreter) position(c *target.Target, t *inferior.Thread) (python.Pos
 	return f.bodies.Position(s)
 }
 
-// settle has a thread that has read the word of a line go on to where it executes that
-// instruction. ok is false if it does not: the word was read for another reason. prev is the offset of
-// the instruction that it comes from, unknown up to 3.10.
+// settle has a thread that has read the word of a line continue to where it executes that instruction.
+// ok is false if it does not: the word was read for another reason. prev is the offset of the
+// instruction that it comes from, unknown up to 3.10.
 func (p *Stops) settle(l *Line, t *inferior.Thread, pos python.Position) (prev int, ok bool) {
 	at, field, minor := l.Start.Offset, l.file.bodies.Instruction(pos.Frame), l.file.bodies.Minor()
 	switch {
@@ -263,7 +263,7 @@ func flowOf(code []byte) flow {
 // maxArrivals bounds the frames of which it is kept where a line has begun.
 const maxArrivals = 1 << 12
 
-// begins tells whether the line begins for a frame at an instruction that it comes to from
+// begins reports whether the line begins for a frame at an instruction that it comes to from
 // another, and whether that is the function's first.
 func (p *Stops) begins(l *Line, frame addr.Run, prev int) (begins, enters bool) {
 	if prev != unknown {

@@ -384,7 +384,7 @@ func (p *Stops) arrivedAtOne(f *interpreter, lines []*Line, t *inferior.Thread) 
 	return inferior.Resume
 }
 
-// notes has a thread at a jump go on until the frame has noted the instruction.
+// notes has a thread at a jump continue until the frame has noted the instruction.
 func (p *Stops) notes(f *interpreter, frame addr.Run, t *inferior.Thread) bool {
 	field, noted, n := f.bodies.Instruction(frame), false, 0
 	err := p.target.Proc.StepWithin(t, func() bool {

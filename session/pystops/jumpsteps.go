@@ -79,7 +79,7 @@ func (s *step) jumped(t *inferior.Thread, at addr.Run) inferior.Action {
 }
 
 // elsewhere follows a thread that executes another frame than the step's: called by that, or one that it
-// has returned to. It tells whether the step goes on there, or has ended.
+// has returned to. It reports whether the step continues there, or has ended.
 func (s *step) elsewhere(state python.State, pos python.Position) bool {
 	switch {
 	case s.asleep, pos.Frame == s.inner:
@@ -110,7 +110,7 @@ func (s *step) elsewhere(state python.State, pos python.Position) bool {
 	return true
 }
 
-// notes has a thread at a jump go on until the frame has noted the instruction: up to 3.10 it has.
+// notes has a thread at a jump continue until the frame has noted the instruction: up to 3.10 it has.
 func (s *step) notes(t *inferior.Thread, at addr.Run) bool {
 	regs, err := t.Regs()
 	if err != nil {
@@ -122,7 +122,7 @@ func (s *step) notes(t *inferior.Thread, at addr.Run) bool {
 	return s.p.stops.notes(s.file, s.frame, t)
 }
 
-// runsToSecond runs to the second of two instructions that are executed as one, and tells whether it has.
+// runsToSecond runs to the second of two instructions that are executed as one, and reports whether it has.
 func (s *step) runsToSecond(t *inferior.Thread, at int) bool {
 	return s.p.stops.runsTo(t, s.body.Start+addr.Run(at)) && s.noteSecond(at)
 }

@@ -15,10 +15,10 @@ import (
 	"hdb/session/view"
 )
 
-// Steps moves the selected thread from line to line of Python, and to the end of a
-// function. A debug register tells of each instruction that the function's frame notes, not of
-// what it calls; another one of the end of the frame. Up to 3.11 that is where the frame of the
-// interpreter's loop has its return address.
+// Steps moves the selected thread from line to line of Python, and to the end of a function. A
+// debug register describes each instruction that the function's frame notes, not of what it calls;
+// another one of the end of the frame. Up to 3.11 that is where the frame of the interpreter's loop
+// has its return address.
 type Steps struct {
 	target *target.Target
 	sel    *view.Selection
@@ -48,7 +48,7 @@ const (
 	stepLine              // a line begins
 	stepLeft              // the frame has ended
 	stepYielded           // it is suspended
-	stepResumed           // and goes on
+	stepResumed           // and continues
 	stepEntered           // another frame has begun
 	stepGone              // its memory is another's
 	stepMoved             // the innermost frame is noted elsewhere from now on
@@ -64,7 +64,7 @@ type step struct {
 	frame   addr.Run
 	body    *python.Body
 	prev    int      // the instruction that the frame executes
-	entry   bool     // a native frame stands for it alone,
+	entry   bool     // a native frame represents it alone,
 	slot    addr.Run // which has its return address there; 0: not looked for yet
 	asleep  bool     // the frame is suspended
 	into    bool
@@ -208,7 +208,7 @@ func (p *Steps) begin(verb string, nth int) (*step, error) {
 	return nil, fmt.Errorf("%s: thread %d: %w", verb, p.sel.Cur.Thread.Num, why)
 }
 
-// to goes on in a frame.
+// to continues in a frame.
 func (s *step) to(pos python.Position) (err error) {
 	if s.frame = pos.Frame; pos.Frame == 0 {
 		return nil
@@ -247,8 +247,8 @@ func (p *Steps) slotOf(frame addr.Run) (addr.Run, error) {
 	return 0, errors.New("the end of the function cannot be waited for: " + why)
 }
 
-// run runs until something comes of it. lines tells whether the function's instructions are
-// of interest.
+// run runs until something comes of it. lines reports whether the function's instructions are of
+// interest.
 func (s *step) run(lines bool) (stop inferior.Stop, err error) {
 	s.event, s.lines = stepNothing, lines
 	if err := s.arm(lines); err != nil {
@@ -290,7 +290,7 @@ func (s *step) run(lines bool) (stop inferior.Stop, err error) {
 	return stop, nil
 }
 
-// exitedNow tells whether the process is gone.
+// exitedNow reports whether the process is gone.
 func (p *Steps) exitedNow() (inferior.ExitStatus, bool) {
 	if p.target.Proc == nil {
 		return inferior.ExitStatus{}, true
@@ -449,7 +449,7 @@ func (s *step) instruction(t *inferior.Thread) stepEvent {
 	return stepNothing
 }
 
-// doubles tells whether an instruction runs the one behind it as well.
+// doubles reports whether an instruction runs the one behind it as well.
 func (s *step) doubles(offset int) bool {
 	return s.body.Double(s.p.stops.opcode(s.body.Start + addr.Run(offset)))
 }
@@ -488,8 +488,8 @@ func (s *step) noteSecond(at int) bool {
 	return true
 }
 
-// returned is called when the native frame's return address is read: by its return, when the
-// stack pointer stands behind it.
+// returned is called when the native frame's return address is read: by its return, when the stack
+// pointer is behind it.
 func (s *step) returned(t *inferior.Thread) stepEvent {
 	regs, err := t.Regs()
 	if err != nil || regs.SP() <= s.slot {

@@ -39,7 +39,7 @@ func (l *ConsoleLog) Moment() {
 // forgotten.
 func (l *ConsoleLog) Keep(on bool) { l.Log.Keep(on) }
 
-// Keeps tells whether a console log is kept.
+// Keeps reports whether a console log is kept.
 func (l *ConsoleLog) Keeps() bool { return l.Log.Keeps() }
 
 // Lines is what was typed and printed: in this session, or while the capture

@@ -134,8 +134,7 @@ func (q *Queries) Live(ctx context.Context, c *cond.Cond, since query.Moment, li
 	return r.Live(ctx, c, since, limit)
 }
 
-// Top is the recorded allocations up to the moment, summed by what the rows stand
-// for.
+// Top is the recorded allocations up to the moment, summed by what the rows represent.
 func (q *Queries) Top(by heap.Measure, per query.Per) ([]heap.Row, error) {
 	r, err := q.blocks()
 	if err != nil {
@@ -240,7 +239,7 @@ func (q *Queries) StrayFree(e *recording.Event) *query.StrayFree {
 	return r.StrayFree(e)
 }
 
-// WrongFrees are the recorded calls up to the moment that gave back what was no block.
+// WrongFrees are the recorded calls up to the moment that returned what was no block.
 func (q *Queries) WrongFrees() ([]*query.WrongFree, error) {
 	r, err := q.BlockEvents()
 	if err != nil {
@@ -409,8 +408,8 @@ func (q *Queries) Recording() (*report.Recording, error) {
 	return out, nil
 }
 
-// LocateCode notes in a profile where the code of its modules stands in their
-// files: of modules that frames are in, and whose files are here.
+// LocateCode notes in a profile where the code of its modules is in their files: of modules that
+// frames are in, and whose files are here.
 func (q *Queries) LocateCode(p *report.Profile) {
 	used := make([]bool, len(p.Modules))
 	for i := range p.Frames {

@@ -35,8 +35,8 @@ func (q *Queries) NewMonitor() (*Monitor, error) {
 	return &Monitor{query.NewMonitor(q.RecordingOf(log, nil), log, q.recorded.Account.Rec.Seq), q.target, q.recorded.recorder, log}, nil
 }
 
-// Name names stacks for about as long, 0 without end, and tells whether all are
-// named. It does not wait for debug files from servers.
+// Name names stacks for about as long, 0 without end, and reports whether all are named. It does
+// not wait for debug files from servers.
 func (m *Monitor) Name(budget time.Duration) (whole bool) {
 	defer m.c.Names.Debuginfod.DoNotWait()()
 	return m.Monitor.Name(budget, m.c.Exclusive) // a record filter names frames, too, on another goroutine

@@ -13,8 +13,8 @@ import (
 	"hdb/session/target"
 )
 
-// Recorded is the recording that can be asked, of this run, of the last one or of a capture,
-// and what makes answers drawn from it less sure.
+// Recorded is the recording that can be asked, of this run, of the last one or of a capture, and
+// what makes answers drawn from it less certain.
 type Recorded struct {
 	target     *target.Target
 	Account    *target.Account
@@ -31,7 +31,7 @@ type recorder interface {
 	FileSource(*recording.File) (capture.Source, error)
 	// NoteLosses adds the calls that are in no event to the recording.
 	NoteLosses()
-	// Progress is Recorded.Status but for the live blocks that are recorded, which have to be counted.
+	// Progress is Recorded.Status except the live blocks that are recorded, which have to be counted.
 	Progress() RecordStatus
 	// Bounded reports whether the recording is kept within bounds, and in which.
 	Bounded() (recording.Bounds, bool)
@@ -92,7 +92,7 @@ func (r *Recorded) SomeSource() (capture.Source, error) {
 	case r.Account.Rec.On() && r.target.Proc == nil:
 		return nil, errors.New("no event was recorded yet: use run, start or attach")
 	case r.Account.Rec.On() && src != nil:
-		return src, nil // which fills when the process goes on: Waiting says so
+		return src, nil // which fills when the process continues: Waiting says so
 	case r.target.Image == nil:
 		return nil, errNothing
 	}
@@ -180,7 +180,7 @@ func (r *Recorded) events() (capture.Source, *heap.Index, error) {
 	return src, x, err
 }
 
-// hasGo tells whether a Go runtime allocated what the recording does not count.
+// hasGo reports whether a Go runtime allocated what the recording does not count.
 func hasGo(src capture.Source) bool { return src.Info().Partial.Has(capture.GoHeap) }
 
 // ErrGo is why nothing is said of the blocks of a Go program.

@@ -73,7 +73,7 @@ func (st *stepper) isSource(p *codePlace) bool {
 	return cpython.IsCythonFrame(&f) && !st.s.target.Names.Cython.Added(&inner)
 }
 
-// stops tells whether a step ends in a frame that a call has returned to.
+// stops reports whether a step ends in a frame that a call has returned to.
 func (st *stepper) stops(f *names.Frame) bool {
 	if !st.source {
 		return f.Line != 0 && !st.s.target.Names.Cython.Added(&f.Frame)
@@ -96,7 +96,7 @@ func (st *stepper) entries() []RunTarget {
 	return all
 }
 
-// inGenerator has a step that has come to where the body of a generator begins go on to the
+// inGenerator has a step that has come to where the body of a generator begins continue to the
 // statement that it continues with. False elsewhere.
 func (st *stepper) inGenerator(regs inferior.Registers) bool {
 	here := st.place(regs.PC())
@@ -108,7 +108,7 @@ func (st *stepper) inGenerator(regs inferior.Registers) bool {
 	return true
 }
 
-// enters tells whether a step by Cython's lines enters the function at pc that one of Cython
+// enters reports whether a step by Cython's lines enters the function at pc that one of Cython
 // calls: one of its own, or one of C that its source calls by name.
 func (st *stepper) enters(pc addr.Run) bool {
 	frames := st.s.target.Names.Modules.Frames(addr.PC(pc))

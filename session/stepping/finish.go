@@ -88,7 +88,7 @@ func (s *Steps) finishAt(f names.Frame, ret addr.Run) (*stopped.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if regs.PC() != ret || !FrameLeft(t, cfa)(t) { // a numbered stop further in
+	if regs.PC() != ret || !FrameLeft(t, cfa)(t) { // a numbered stop inner
 		return s.exec.Report(stop, "finish"), nil
 	}
 	finished := &stopped.Finished{Function: f.Function, RAX: regs.Result(), Frame: f}
@@ -107,7 +107,7 @@ func FrameLeft(t *inferior.Thread, cfa addr.Run) func(*inferior.Thread) bool {
 	}
 }
 
-// finishInlined steps until the inlined call f is over. Calls further in are finished first.
+// finishInlined steps until the inlined call f is over. Calls inner are finished first.
 func (s *Steps) finishInlined(f names.Frame) (*stopped.Report, error) {
 	t := s.sel.Cur.Thread
 	st, err := s.sel.Stack(0)

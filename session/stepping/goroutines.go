@@ -128,7 +128,8 @@ func (s *Steps) awaitReturn() (lift func() (back bool), err error) {
 	}, nil
 }
 
-// returned tells of a thread that stands where a frame of the selected goroutine returns to whether that frame has returned.
+// returned describes a thread that is where a frame of the selected goroutine returns to whether that frame has
+// returned.
 func (s *Steps) returned(f names.Frame) (func(*inferior.Thread) bool, error) {
 	by, ok := s.target.Goroutine(s.sel.Cur.Thread)
 	if !ok {

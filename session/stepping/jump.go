@@ -12,11 +12,11 @@ import (
 	"hdb/unwind"
 )
 
-// ErrInProbe is the error for moving a thread that stands in the probe's code: the probe
-// has to finish what it does first.
+// ErrInProbe is the error for moving a thread that is in the probe's code: the probe has to finish
+// what it does first.
 var ErrInProbe = errors.New("the thread is at an allocation, in the probe's code: leave it first with stepi")
 
-// movable is the selected thread, if its registers can be changed to have it go on elsewhere.
+// movable is the selected thread, if its registers can be changed to have it continue elsewhere.
 func (s *Steps) movable() (*inferior.Thread, error) {
 	t, err := s.thread()
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *Steps) JumpPlace(location string) (p breakpoints.Place, inside bool, er
 	return places[0], from != 0 && from == to, nil
 }
 
-// Jump lets the program go on at an address. The stack stays as it is.
+// Jump lets the program continue at an address. The stack stays as it is.
 func (s *Steps) Jump(at addr.Run) (*stopped.Report, error) {
 	t, err := s.movable()
 	if err != nil {
@@ -69,8 +69,8 @@ func (s *Steps) Jump(at addr.Run) (*stopped.Report, error) {
 	return s.exec.Continue(0)
 }
 
-// Signal lets the program go on with a signal for the selected thread, "0" for none,
-// instead of the one that it stopped for.
+// Signal lets the program continue with a signal for the selected thread, "0" for none, instead of
+// the one that it stopped for.
 func (s *Steps) Signal(name string) (*stopped.Report, error) {
 	t, err := s.thread()
 	if err != nil {
@@ -90,9 +90,9 @@ func (s *Steps) Signal(name string) (*stopped.Report, error) {
 // pointer and the PC (System V ABI, figure 3.4).
 var Restored = []unwind.Reg{unwind.RBX, unwind.RBP, unwind.R12, unwind.R13, unwind.R14, unwind.R15}
 
-// Return leaves the function of the selected frame at once, with those further in: nothing
-// of them runs any more. expr is the value that it returns, "" for whatever is in the
-// registers. The thread stands behind the call then.
+// Return leaves the function of the selected frame at once, with those inner: nothing of them runs
+// any more. expr is the value that it returns, "" for whatever is in the registers. The thread is
+// behind the call then.
 func (s *Steps) Return(expr string) (*stopped.Report, error) {
 	t, err := s.movable()
 	if err != nil {

@@ -109,7 +109,7 @@ func (st *stepper) fromCall(regs inferior.Registers, up int) (done, error) {
 	return st.loop()
 }
 
-// returnFrom runs until a frame returns, and goes on from its caller.
+// returnFrom runs until a frame returns, and continues from its caller.
 func (st *stepper) returnFrom(callee, ret addr.Run, up int) (done, error) {
 	reached, left, stop, err := st.s.exec.RunOut(st.t, callee, []RunTarget{{At: ret, When: FrameLeft(st.t, callee)}})
 	switch {
@@ -145,7 +145,7 @@ func (s *Steps) innermostCFA(regs inferior.Registers) addr.Run {
 	return raw.Frames[0].CFA
 }
 
-// instruction executes one, and decides whether the step goes on.
+// instruction executes one, and decides whether the step continues.
 func (st *stepper) instruction() (d done, again bool, err error) {
 	if n, _ := st.t.DueSignal(); n != 0 {
 		d, err := st.s.deliver(st.t, never)
@@ -178,8 +178,8 @@ func (st *stepper) instruction() (d done, again bool, err error) {
 	return st.moved(now)
 }
 
-// called tells whether the instruction was a call: it pushed the address behind
-// itself. An instruction has at most 15 bytes.
+// called reports whether the instruction was a call: it pushed the address behind itself. An
+// instruction has at most 15 bytes.
 func (st *stepper) called(before, now inferior.Registers) (ret addr.Run, ok bool) {
 	if now.SP() != before.SP()-8 {
 		return 0, false
@@ -191,8 +191,8 @@ func (st *stepper) called(before, now inferior.Registers) (ret addr.Run, ok bool
 	return ret, true
 }
 
-// call enters the function just called when the user wants it and it has lines, and
-// otherwise runs to its return, or to where an exception or a longjmp that leaves it goes on.
+// call enters the function just called when the user wants it and it has lines, and otherwise runs
+// to its return, or to where an exception or a longjmp that leaves it continues.
 func (st *stepper) call(ret addr.Run, now inferior.Registers) (done, bool, error) {
 	sp := now.SP()
 	targets := append([]RunTarget{{At: ret, When: st.returned(sp)}}, st.entries()...)
@@ -278,9 +278,9 @@ func (st *stepper) moved(regs inferior.Registers) (done, bool, error) {
 	return done{}, true, nil // in the middle of a line: run to the start of the next
 }
 
-// decide tells whether the step ends at a place in the frame that it began in. The line
-// that counts is that of the call it is in, whatever has been inlined there: the
-// instructions of a call are often not in one piece, and do not begin at its entry.
+// decide reports whether the step ends at a place in the frame that it began in. The line that
+// counts is that of the call it is in, whatever has been inlined there: the instructions of a call
+// are often not in one piece, and do not begin at its entry.
 func (st *stepper) decide(here *codePlace) (d done, ended bool) {
 	level, inner := len(st.from.chain), len(here.chain)
 	if n := max(sharedFrames(st.from.chain, here.chain), 1); n < level { // an inlined call is over
@@ -308,12 +308,12 @@ func (st *stepper) decide(here *codePlace) (d done, ended bool) {
 	return done{}, false
 }
 
-// passes tells whether the user wants an inlined call passed over.
+// passes reports whether the user wants an inlined call passed over.
 func (st *stepper) passes(f symbols.Frame) bool {
 	return st.s.target.Names.Cython.Added(&f) || st.s.Skips.passes(f.Function, f.Linkage, f.File)
 }
 
-// stopsBehind tells whether a step ends in the function that a call has returned to.
+// stopsBehind reports whether a step ends in the function that a call has returned to.
 func (st *stepper) stopsBehind(ret addr.Run) bool {
 	frames := st.s.target.Names.Modules.Frames(addr.Return(ret))
 	return len(frames) == 0 || st.stops(&names.Frame{Frame: frames[0]})
@@ -366,9 +366,8 @@ func (st *stepper) outOfBareFunction() (done, error) {
 	return st.entered(regs.PC()), nil
 }
 
-// stepEntry is where step stops in the function at pc: after its prologue, when
-// it has line information or step-mode is on. PLT stubs are followed to the
-// function they stand for.
+// stepEntry is where step stops in the function at pc: after its prologue, when it has line
+// information or step-mode is on. PLT stubs are followed to the function they represent.
 func (s *Steps) stepEntry(pc addr.Run) (addr.Run, bool) {
 	obj, mod := s.target.Names.Modules.ObjectAt(pc)
 	if obj == nil {
@@ -414,7 +413,7 @@ func (s *Steps) isResolver(name string, pc addr.Run) bool {
 	return ok && sym.IFunc
 }
 
-// skipped tells whether the user wants the function at pc passed over.
+// skipped reports whether the user wants the function at pc passed over.
 func (s *Steps) skipped(pc addr.Run) bool {
 	if len(s.Skips.list) == 0 {
 		return false
@@ -427,7 +426,7 @@ func (s *Steps) skipped(pc addr.Run) bool {
 	return s.Skips.passes(f.Function, f.Linkage, f.File)
 }
 
-// stubName is the function that the PLT stub at pc stands for.
+// stubName is the function that the PLT stub at pc represents.
 func (s *Steps) stubName(pc addr.Run) (name string, ok bool) {
 	fs := s.target.Names.Modules.Frames(addr.PC(pc))
 	if len(fs) == 0 {

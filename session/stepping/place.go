@@ -9,7 +9,7 @@ import (
 	"hdb/unwind"
 )
 
-// codePlace is what stepping by lines knows of the code at an address.
+// codePlace is what stepping by lines knows the code at an address.
 type codePlace struct {
 	symbols.LineBlock
 	known bool // there is line information
@@ -67,8 +67,8 @@ func (p *codePlace) line(level int) frameLine {
 	return l
 }
 
-// begins tells whether a statement of the frame begins here, or a part of a call that was
-// inlined into it: the parts lie between the caller's code, where each is a new line.
+// begins reports whether a statement of the frame begins here, or a part of a call that was inlined
+// into it: the parts are between the caller's code, where each is a new line.
 func (p *codePlace) begins(level int) bool {
 	return p.Start && p.Stmt || level < len(p.chain) && p.joined <= level
 }
@@ -103,8 +103,8 @@ func (st *stepper) place(pc addr.Run) *codePlace {
 	return p
 }
 
-// behindCall is how many inlined calls begin where a call has returned to: they are
-// further in than the frame that had made it.
+// behindCall is how many inlined calls begin where a call has returned to: they are inner than the
+// frame that had made it.
 func (s *Steps) behindCall(ret addr.Run) int {
 	calls := s.target.Names.AppendFrames(nil, unwind.Frame{PC: addr.Return(ret)})
 	if len(calls) == 0 {

@@ -8,8 +8,8 @@ import (
 // A delivery is what the delivery of signals before an instruction has led to.
 type delivery struct {
 	stop    inferior.Stop // Stepped: the instruction comes next, unless one of the others
-	entered bool          // the thread stands at the first instruction of a handler
-	left    bool          // a handler was left by a longjmp; the thread stands where that goes on
+	entered bool          // the thread is at the first instruction of a handler
+	left    bool          // a handler was left by a longjmp; the thread is where that continues
 }
 
 // over tells that the instruction does not come next.
@@ -95,8 +95,8 @@ func (s *Steps) sigreturn(t *inferior.Thread) (stop inferior.Stop, err error) {
 	return stop, nil
 }
 
-// atSigreturn tells whether a handler has returned to pc: the C library's restorer, which
-// makes the system call rt_sigreturn.
+// atSigreturn reports whether a handler has returned to pc: the C library's restorer, which makes
+// the system call rt_sigreturn.
 func (s *Steps) atSigreturn(pc addr.Run) bool {
 	var code [9]byte
 	_, err := s.target.Proc.ReadAt(code[:], int64(pc))

@@ -14,8 +14,8 @@ import (
 // A Skip is functions that step does not enter.
 type Skip struct {
 	ID       int
-	Function string // a name, in which * stands for any text; "" any
-	File     string // a path or its end, in which * stands for any text; "" any
+	Function string // a name, in which * represents any text; "" any
+	File     string // a path or its end, in which * represents any text; "" any
 	Enabled  bool
 }
 
@@ -61,7 +61,7 @@ func (s *Skips) change(id int, do func(*Skip)) error {
 	return nil
 }
 
-// passes tells whether step does not enter a function.
+// passes reports whether step does not enter a function.
 func (s *Skips) passes(function, linkage, file string) bool {
 	return slices.ContainsFunc(s.list, func(x *Skip) bool {
 		return x.Enabled && (x.Function == "" || query.MatchFunction(x.Function, function, linkage)) && (x.File == "" || matchFile(x.File, file))

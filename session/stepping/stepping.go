@@ -156,9 +156,9 @@ func (s *Steps) instructions(n int, verb string, over bool) (*stopped.Report, er
 	return s.exec.Report(inferior.Stop{Reason: inferior.Stepped, Thread: t}, verb), nil
 }
 
-// ThroughProbe takes a thread whose instruction led into the probe's code to where the
-// program's own goes on: a followed function's first instruction, or its caller. All
-// threads run meanwhile, as the probe may wait for them.
+// ThroughProbe takes a thread whose instruction led into the probe's code to where the program's
+// own continues: a followed function's first instruction, or its caller. All threads run meanwhile,
+// as the probe may wait for them.
 func (s *Steps) ThroughProbe(t *inferior.Thread, before inferior.Registers, stop inferior.Stop) (inferior.Stop, error) {
 	now, err := t.Regs()
 	if err != nil || !s.target.Probe.Covers(now.PC()) {

@@ -14,9 +14,9 @@ const (
 	sysExecveat    = 322
 )
 
-// behindSyscall is where the system call returns to that the thread is about to
-// make, or to make again: interrupted in one, it stands behind it with an error
-// that only the kernel sees (ERESTARTSYS and its kin, 512 to 516).
+// behindSyscall is where the system call returns to that the thread is about to make, or to make
+// again: interrupted in one, it is behind it with an error that only the kernel sees (ERESTARTSYS
+// and its kin, 512 to 516).
 func (s *Steps) behindSyscall(t *inferior.Thread) (addr.Run, bool) {
 	regs, err := t.Regs()
 	if err != nil {

@@ -95,7 +95,7 @@ func (a *Allocation) headline(w Wording) string {
 	return fmt.Sprintf("#%d %s", a.Seq, w.Call(a.Event))
 }
 
-// A WrongCall is a free of what is no block.
+// A WrongCall is a free of what is not a block.
 type WrongCall struct{ *query.WrongFree }
 
 func (c *WrongCall) headline(w Wording) string {

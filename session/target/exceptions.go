@@ -77,10 +77,10 @@ func (c *Target) FullTypeOf(info addr.Run) string {
 	return full
 }
 
-// Where the type of an exception is, by the address of its _Unwind_Exception, in libstdc++
-// and libc++abi: struct __cxa_exception ends with that and begins with the type. The object
-// thrown lies behind it. In libstdc++ a dependent exception, as std::rethrow_exception makes
-// them, has a pointer to the object in that place; the class of exceptions tells.
+// Where the type of an exception is, by the address of its _Unwind_Exception, in libstdc++ and
+// libc++abi: struct __cxa_exception ends with that and begins with the type. The object thrown is
+// behind it. In libstdc++ a dependent exception, as std::rethrow_exception makes them, has a
+// pointer to the object in that place; the class of exceptions tells.
 const (
 	typeBefore      = 80 // of the _Unwind_Exception
 	typeBeforeValue = 112

@@ -150,7 +150,7 @@ func (g *goRuntime) Of(code addr.Run, aux capture.GoAux, size uint64) *blocktype
 	return query.GoType(t.Name, t.Size, size)
 }
 
-// Matches tells whether a block that code at an address has allocated is of a type that a pattern
+// Matches reports whether a block that code at an address has allocated is of a type that a pattern
 // names.
 func (g *goRuntime) Matches(code addr.Run, aux capture.GoAux, size uint64, pattern string) bool {
 	g.mu.Lock()

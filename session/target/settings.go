@@ -14,7 +14,7 @@ type Locking string
 
 const (
 	LockOff    Locking = "off"    // never
-	LockOn     Locking = "on"     // whenever the program goes on
+	LockOn     Locking = "on"     // whenever the program continues
 	LockStep   Locking = "step"   // during step, next, stepi and nexti
 	LockReplay Locking = "replay" // while instructions are replayed, which hdb does not do
 )
@@ -63,7 +63,7 @@ type Settings struct {
 	KeepASLR    bool   // not disable-randomization
 	FollowChild bool   // follow-fork-mode child
 	KeepForks   bool   // not detach-on-fork
-	Outlive     bool   // not kill-on-exit: a launched program goes on without hdb
+	Outlive     bool   // not kill-on-exit: a launched program continues without hdb
 	MaxDepth    int    // frames of a recorded stack
 	Probe       ProbeMode
 	SystemCalls bool // follow mmap and its family by system call, too
@@ -77,10 +77,10 @@ type Settings struct {
 	// NoWatchRegisters has memory watched by single steps: not can-use-hw-watchpoints.
 	NoWatchRegisters bool
 	StepIntoBare     bool // step-mode: step stops in functions without line information
-	PastMain         bool // stacks go on to the callers of the program's main function
+	PastMain         bool // stacks continue to the callers of the program's main function
 }
 
-// Errors that callers tell apart.
+// Errors that callers distinguish.
 var (
 	ErrNotRunning = errors.New("no process: use run, start or attach")
 	ErrPast       = errors.New("the view is in the past: return with goto now")
@@ -106,7 +106,7 @@ const (
 // Readable tells that there are threads and memory to read.
 func (m Mode) Readable() bool { return m == Live || m == Core }
 
-// WrongFreeMode says what happens at a call that gives back what is no block.
+// WrongFreeMode says what happens at a call that returns what is not a block.
 type WrongFreeMode string
 
 // The modes.

@@ -47,7 +47,7 @@ type Target struct {
 	Beside       bool                 // the verbs are called while the process runs, see Session.Beside
 }
 
-// Delve is what delve knows of the Go program that Image is.
+// Delve is what delve knows the Go program that Image is.
 func (c *Target) Delve() (*delve.Program, error) {
 	if c.delve.Of(c.Image) {
 		return c.delve, nil
@@ -100,8 +100,8 @@ func (c *Target) Mode() Mode {
 	return Empty
 }
 
-// Recalled tells that what is selected is an event as it was recorded: of a capture, or of
-// the recording that the process goes on with.
+// Recalled tells that what is selected is an event as it was recorded: of a capture, or of the
+// recording that the process continues with.
 func (c *Target) Recalled() bool { return c.Saved != nil || c.Past }
 
 // PastError is the error of what the process has where the view is in its past.

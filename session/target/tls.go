@@ -189,9 +189,8 @@ func (t *TLS) Exported(name string, n int) ([]byte, bool) {
 	return nil, false
 }
 
-// Glibc reads dtv[modid].pointer, as libthread_db's td_thr_tlsbase does. A block of the
-// initial set lies at a fixed distance from the thread pointer, whatever the vector
-// says.
+// Glibc reads dtv[modid].pointer, as libthread_db's td_thr_tlsbase does. A block of the initial set
+// is at a fixed distance from the thread pointer, whatever the vector says.
 func (t *TLS) Glibc(entry, modidAt addr.Run) (addr.Run, error) {
 	dtvAt, ok := t.Field("pthread_dtvp")
 	if !ok {

@@ -20,11 +20,11 @@ type Walker struct {
 // NewWalker walks by the CFI of the modules that a target has.
 func NewWalker(c *Target) *Walker { return &Walker{c, unwind.NewWalker(c.Names.Modules)} }
 
-// Raw walks a stopped thread without asking for names. now is what the
-// tracer knows of the PC: a return address stands behind a call, a PC at the entry
-// of a function, where the return address is on top of the stack, whatever the
-// module's CFI says or lacks. The zero Code knows nothing. Behind the frames of a goroutine
-// comes the go statement that made it. The frames are valid until the next walk.
+// Raw walks a stopped thread without asking for names. now is what the tracer knows the PC: a
+// return address is behind a call, a PC at the entry of a function, where the return address is on
+// top of the stack, whatever the module's CFI says or lacks. The zero Code knows nothing. Behind
+// the frames of a goroutine comes the go statement that made it. The frames are valid until the
+// next walk.
 func (w *Walker) Raw(t *inferior.Thread, limit int, now addr.Code) (unwind.Stack, error) {
 	raw, err := w.frames(t, limit, now)
 	w.target.Go.Look(w.target.Image, w.target.Names.Modules)

@@ -23,8 +23,8 @@ func (p *Patterns) Search(expr string, size int) (s values.Search, err error) {
 // Found sets $_ and $numfound by what was found.
 func (p *Patterns) Found(at addr.Run, n int) { p.values.World.Found(at, n) }
 
-// Literal is the bytes of an array that does not lie in memory, as a text that was typed,
-// and what its elements are.
+// Literal is the bytes of an array that does not are in memory, as a text that was typed, and what
+// its elements are.
 func (p *Patterns) Literal(expr string) (b []byte, unit values.Unit, err error) {
 	err = p.values.Guarded(func(f *values.Frame) error {
 		b, unit, err = p.values.World.Literal(f, expr)

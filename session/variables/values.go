@@ -265,7 +265,7 @@ func (v *Values) FrameLocals(num int, o values.Options) (out []NamedValue, err e
 	return v.Locals(o)
 }
 
-// elided stands for a value that is not shown.
+// elided represents a value that is not shown.
 const elided = "..."
 
 func (v *Values) variables(o values.Options, scalars bool, list func(*values.Frame) ([]values.Variable, error),
@@ -301,7 +301,7 @@ func (v *Values) Print(expr string, o values.Options) (n int, text string, err e
 	return v.print(expr, o, v.World.KeepAny)
 }
 
-// Call is Print, but for a void value, which is neither kept nor told: n is 0 then.
+// Call is Print, except a void value, which is neither kept nor told: n is 0 then.
 func (v *Values) Call(expr string, o values.Options) (n int, text string, err error) {
 	return v.print(expr, o, v.World.Keep)
 }
@@ -389,7 +389,7 @@ func (v *Values) BlockOf(expr string) (b values.Block) {
 	return b
 }
 
-// Within tells whether the selected frame is in a block.
+// Within reports whether the selected frame is in a block.
 func (v *Values) Within(b values.Block) (in bool) {
 	err := v.Guarded(func(f *values.Frame) error {
 		in = f.Within(b)

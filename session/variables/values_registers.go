@@ -78,7 +78,7 @@ func (r registers) Wide() func(reg uint64) []byte {
 		case reg >= dwarfXMM0 && reg < dwarfXMM0+16:
 			return vec.SSE(int(reg - dwarfXMM0))
 		case reg >= dwarfST0 && reg < dwarfST0+8:
-			return append(vec.X87(int(reg-dwarfST0)), make([]byte, 6)...) // as a long double lies in memory
+			return append(vec.X87(int(reg-dwarfST0)), make([]byte, 6)...) // as a long double is in memory
 		case reg == dwarfMXCSR:
 			return binary.LittleEndian.AppendUint32(nil, vec.MXCSR())
 		}

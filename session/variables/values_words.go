@@ -23,7 +23,7 @@ type debuggerWords struct {
 type numberedStops interface {
 	// Last is the number of the last one that was set, 0: none was.
 	Last() int
-	// Caught are the events of C++ for which stops hold a thread that stands at an address.
+	// Caught are the events of C++ for which stops hold a thread that is at an address.
 	Caught(at addr.Run) []string
 }
 

@@ -18,8 +18,8 @@ const (
 	GroupByReason  = "reason"  // what they do, or wait for
 )
 
-// A GoroutineGroup is goroutines that have something in common. Where they differ in the
-// rest, the most frequent stands for all.
+// A GoroutineGroup is goroutines that have something in common. Where they differ in the rest, the
+// most frequent represents all.
 type GoroutineGroup struct {
 	Count   int
 	Stack   uint64        // bytes of their stacks

@@ -65,7 +65,7 @@ func (g *Goroutines) threads(r *goruntime.Runtime) (goThreads, error) {
 func (g *Goroutines) frames(x goruntime.Goroutine, threads goThreads, limit int) unwind.Stack {
 	here, first := g.registers(x, threads)
 	raw := g.walker.Shown(here, limit)
-	if len(raw.Frames) > 0 && raw.Frames[0].PC.Addr() == first.Addr() { // not if it stands in the probe's code
+	if len(raw.Frames) > 0 && raw.Frames[0].PC.Addr() == first.Addr() { // not if it is in the probe's code
 		raw.Frames[0].PC = first
 	}
 	return raw

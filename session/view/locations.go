@@ -24,8 +24,8 @@ func NewLocations(t *target.Target, sel *Selection, mem *Memory) *Locations {
 	return &Locations{t, sel, mem}
 }
 
-// Places resolves a location as typed: a function, FILE:LINE, FILE:FUNCTION,
-// LINE, +N, -N, *ADDRESS or /RE/. None is no error: a library may yet bring it.
+// Places resolves a location as typed: a function, FILE:LINE, FILE:FUNCTION, LINE, +N, -N, *ADDRESS
+// or /RE/. None is not an error: a library may yet bring it.
 func (l *Locations) Places(text string) ([]breakpoints.Place, error) {
 	text = breakpoints.PlainLocation(text)
 	switch {

@@ -97,8 +97,7 @@ func (m *Memory) Address(expr string) (addr.Run, error) {
 	return addr.Run(sum), nil
 }
 
-// termEnd is where the next + or - stands outside of parentheses and template
-// arguments, or -1.
+// termEnd is where the next + or - is outside of parentheses and template arguments, or -1.
 func termEnd(s string) int {
 	depth := 0
 	for i, c := range s {

@@ -216,14 +216,14 @@ func (s *Selection) toMain(st names.Stack) names.Stack {
 	return st.ToMain()
 }
 
-// ShowPastMain has stacks go on to the callers of the program's main function, or not.
+// ShowPastMain has stacks continue to the callers of the program's main function, or not.
 func (s *Selection) ShowPastMain(on bool) {
 	s.target.Settings.PastMain = on
 	s.WalkAgain()
 }
 
-// InProbe tells that the selected thread stands in the probe's own code, whose frames
-// are not in its stack.
+// InProbe tells that the selected thread is in the probe's own code, whose frames are not in its
+// stack.
 func (s *Selection) InProbe() (at addr.Run, ok bool) {
 	if s.target.Probe == nil || s.Cur.Thread == nil {
 		return 0, false
@@ -304,8 +304,8 @@ func (s *Selection) SelectFrame(n int) (names.Frame, error) {
 	return st.Frames[n], nil
 }
 
-// Up selects the frame n calls further out (further in when negative), stopping
-// at the ends as gdb does. It is an error when it cannot move at all.
+// Up selects the frame n calls further out (inner when negative), stopping at the ends as gdb does.
+// It is an error when it cannot move at all.
 func (s *Selection) Up(n int) (names.Frame, error) {
 	st, err := s.Stack(0)
 	if err != nil {

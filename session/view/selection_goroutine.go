@@ -41,7 +41,7 @@ func (s *Selection) onThread(st names.Stack, t *inferior.Thread) bool {
 }
 
 // WithoutGoHelpers leaves out of a stack what the compiler and the runtime of Go have put between
-// other functions, but for the frame of that number.
+// other functions, except the frame of that number.
 func (s *Selection) WithoutGoHelpers(frames []names.Frame, selected int) []names.Frame {
 	return s.target.Names.WithoutGoHelpers(frames, func(f *names.Frame) bool { return f.Num == selected })
 }
