@@ -97,7 +97,7 @@ func (x *annotated) isPython(m inferior.Module) bool {
 	return x.deep && slices.ContainsFunc(x.tables.interpreters(), func(r interpreterModule) bool { return r.Low == m.Low })
 }
 
-// plant puts a trap into a module. Where it cannot be, nobody hears of the calls.
+// plant puts a trap into a module. Where it cannot be, calls there are missed.
 func (x *annotated) plant(id moduleID, at addr.Run, h inferior.Handler) {
 	t, err := x.target.Proc.Plant(at, h)
 	if err != nil {

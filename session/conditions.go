@@ -15,8 +15,8 @@ import (
 	"hdb/values"
 )
 
-// Conditions looks at conditions before they are tested: what of them can have no value
-// in the program, and what is not what it seems.
+// Conditions looks at conditions before they are tested: which parts of them can have no value in
+// the program, and what is not what it seems.
 type Conditions struct {
 	target     *target.Target
 	account    *target.Account

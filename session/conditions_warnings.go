@@ -22,10 +22,10 @@ import (
 	"hdb/values"
 )
 
-// Warn says what of a condition is not what it seems: numbers of the heap that
-// are in doubt, comparisons that no event satisfies, and names that nothing has which is
-// loaded now, or will be when the program starts. Most of these are misspelt; a library
-// that comes later may still bring them.
+// Warn says which parts of a condition are not what they seem: numbers of the heap that are in
+// doubt, comparisons that no event satisfies, and names that nothing has which is loaded now, or
+// will be when the program starts. Most of these are misspelt; a library that comes later may still
+// bring them.
 func (c *Conditions) Warn(x *cond.Cond) { c.warn(x, false) }
 
 // warnStop is Warn of a stop.
@@ -81,7 +81,7 @@ func (c *Conditions) warn(x *cond.Cond, frees bool) {
 	var objs []names.Image
 	for _, ask := range recording.Questions(x) {
 		if ask.Predicate == cond.PyFile {
-			continue // which files there will be, nobody knows
+			continue // which files there will be is not known
 		}
 		if ask.Predicate == cond.Like {
 			if _, err := c.likes.Of(ask.Name); err != nil {
@@ -104,8 +104,8 @@ func (c *Conditions) warn(x *cond.Cond, frees bool) {
 	}
 }
 
-// warnKind says why no event is of a kind: its name is unknown, no module defines it, or
-// the same code has another name, which is that of its events.
+// warnKind says why no event is of a kind: its name is unknown, no module defines it, or the same
+// code has another name, which its events have.
 func (c *Conditions) warnKind(name string) {
 	ofKind := func(f breakpoints.Function) bool { return f.OfKind(name) }
 	all := c.allocators.All()

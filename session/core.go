@@ -135,7 +135,7 @@ func (c *Cores) Close() bool {
 	return true
 }
 
-// program is the program that ran, nil if nobody knows which.
+// program is the program that ran, nil if it is not known.
 func (c *Cores) program(core *corefile.File, given string) (*names.Program, error) {
 	id := core.ProgramID()
 	if given != "" {
@@ -152,7 +152,7 @@ func (c *Cores) program(core *corefile.File, given string) (*names.Program, erro
 		return nil, nil
 	}
 	prog, err := c.openProgram(own, id)
-	if err != nil { // which is told when its memory or its names are wanted
+	if err != nil { // which is reported when its memory or its names are wanted
 		return &names.Program{Path: own}, nil
 	}
 	return prog, nil

@@ -18,8 +18,8 @@ import (
 	"hdb/values"
 )
 
-// demand is what asks for stops and events: the numbered stops with what they have planted,
-// and next-alloc; and what of it was met since the program ran last.
+// demand is what asks for stops and events: the numbered stops with what they have planted, and
+// next-alloc; and which of them was met since the program ran last.
 type demand struct {
 	account *target.Account
 	stops   breakpoints.List
@@ -39,7 +39,7 @@ type hit struct {
 	stop   *breakpoints.Stop // nil: the event that next-alloc waited for
 	thread *inferior.Thread
 	event  *recording.Event
-	// occurred is what has happened, of a stop that is about that.
+	// occurred is what has happened, of a stop for such an occurrence.
 	occurred string
 	wrong    *query.WrongFree    // of a call that returns what is not a block
 	met      *stopped.Met        // of a condition on state that has become true
@@ -188,8 +188,8 @@ func (d *demand) entered() map[*inferior.Thread]addr.Run {
 	return at
 }
 
-// stopSeq is the number of the last event for whoever looks at a stop: of the event there,
-// if it is one. Other threads may have made more before they stood.
+// stopSeq is the number of the last event for whoever looks at a stop: of the event there, if it is
+// one. Other threads may have made more before they stopped.
 func (d *demand) stopSeq() uint64 {
 	last := uint64(0)
 	for _, h := range d.hits {

@@ -27,10 +27,10 @@
 //
 // # Parts
 //
-// A Session loads, starts and ends the program, follows its modules, forks and execs, and
-// owns the parts that do everything else. A part has the verbs of one matter, as s.Stops.Break
-// and s.Queries.Top. Each has the target, or the account of its calls; beside it a part has only the parts that it asks.
-// These are most of those of this package, in an order in which each asks those before it:
+// A Session loads, starts and ends the program, follows its modules, forks and execs, and owns the parts that do
+// everything else. A part has the verbs of one matter, as s.Stops.Break and s.Queries.Top. Each has the target, or the
+// account of its calls; in addition a part has only the parts that it asks. These are most of those of this package, in
+// an order in which each asks those before it:
 //
 //	likes       events of captures that conditions name
 //	demand      the numbered stops, and next-alloc: what wants events, and was met
@@ -63,10 +63,10 @@
 // Other goroutines reach in:
 //
 //   - The one that drains the ring of the probe calls the recording.Recording, and
-//     through it recordedProcess, holding the probe's lock and behind it that of the
+//     through it recordedProcess, holding the probe's lock and behind it the lock of the
 //     Recording; what it asks takes neither. It reads the names, the attribution and the
 //     likes, which have locks of their own, and Target.Probe, which is set before the
-//     first event and forgotten after the last one. A panic there is told to
+//     first event and forgotten after the last one. A panic there is passed to
 //     probeSink.Failed.
 //     It counts the hits of stops that print records (stops_records.go), and prints their
 //     texts by Config.Print, which must not ask the session.
@@ -77,11 +77,11 @@
 // The first three leave what there is to do to the owner, whom they wake by
 // Target.Current: that is atomic, as Recorder.failure is.
 //
-// Target.Exclusive is for the owner to change what the ring's goroutine reads, and to
-// look at the recording between two events: it drains the ring, and runs a function under
-// the probe's lock. It must not be nested, and the function must be short: a program
-// whose ring is full waits for it. Changes of the modules, of what names are found by,
-// and of the attribution are made in it. Target.StopAll is for changes of traps and jumps: all
-// threads stand meanwhile, and their events have been taken. Thus the order is: threads
-// stopped, the probe's lock, the lock of the Recording, those of names.
+// Target.Exclusive is for the owner to change what the ring's goroutine reads, and to look at the
+// recording between two events: it drains the ring, and runs a function under the probe's lock. It
+// must not be nested, and the function must be short: a program whose ring is full waits for it.
+// Changes of the modules, of what names are found by, and of the attribution are made in it.
+// Target.StopAll is for changes of traps and jumps: all threads are stopped meanwhile, and their
+// events have been taken. Thus the order is: threads stopped, the probe's lock, the lock of the
+// Recording, those of names.
 package session

@@ -33,7 +33,7 @@ type Execution struct {
 
 	ended func() // forgets a process that has ended
 
-	alone *inferior.Thread // calls a function while the others stand; nil: none does
+	alone *inferior.Thread // calls a function while the others are stopped; nil: none does
 	steps bool             // what runs is step, next, stepi or nexti
 
 	inPython bool // what has ended is a step in Python
@@ -165,7 +165,7 @@ func (x *Execution) NextAlloc(n int, c *cond.Cond) (*stopped.Report, error) {
 	})
 }
 
-// NextFree continues to the n-th block given back from here.
+// NextFree continues to the n-th free from here.
 func (x *Execution) NextFree(n int, c *cond.Cond) (*stopped.Report, error) {
 	return x.nextEvent(n, c, true, func(k capture.Kind) bool { return k == capture.Free || k == capture.Unmap })
 }

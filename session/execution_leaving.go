@@ -27,9 +27,9 @@ const (
 	LeavingGone                  // it has ended unseen
 )
 
-// ToExit runs the program, which is started if there is none, until it is about to exit: before what
-// atexit(3) was given and destructors run if it comes by exit, as it does when main returns. Signals that the program
-// handles or ignores do not stop it meanwhile.
+// ToExit runs the program, which is started if there is none, until it is about to exit: before what atexit(3) was
+// given and destructors run if it calls exit, as it does when main returns. Signals that the program handles or
+// ignores do not stop it meanwhile.
 func (s *Session) ToExit() (*stopped.Report, Leaving, error) {
 	if s.Mode() == target.Core {
 		return nil, 0, target.ErrCoreOpen

@@ -221,7 +221,7 @@ func (x *Execution) showFrames(r *stopped.Report) {
 	}
 	x.sel.Cur.Stack, x.sel.Cur.Num = names.Stack{Frames: frames}, n
 	if (atAnyPlace[r.Reason] || occurred != nil) && r.Event() == nil {
-		x.sel.Cur.Num = 0 // that is where the thread stands; finish and up continue from there
+		x.sel.Cur.Num = 0 // that is where the thread is; finish and up continue from there
 	}
 	r.Frames = frames[:n+1]
 }

@@ -81,7 +81,7 @@ func allocated(path string) int64 {
 	return st.Size()
 }
 
-// leaveProbe has threads that are in the probe's code, which is not in the core, are in the
+// leaveProbe puts threads that are in the probe's code, which is not in the core, into the
 // function that called it.
 func (c *Cores) leaveProbe(im *corefile.Image) {
 	if c.target.Probe == nil {

@@ -18,7 +18,7 @@ func newLikes(c *target.Target) *likes {
 	return l
 }
 
-// same reports whether a stack of the process is that of the event FILE#N.
+// same reports whether a stack of the process is the stack of the event FILE#N.
 func (l *likes) same(event string, frames []names.Frame) bool {
 	return l.Same(event, frames, func(f names.Frame) query.Origin { return query.OriginIn(l.target.Names.Modules, f) })
 }

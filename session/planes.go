@@ -40,7 +40,7 @@ type Planes struct {
 	guests   map[int]bool      // these, by TID
 	clones   map[addr.Run]bool // modules in which clone has a trap, by their beginnings
 
-	// failed is told of a panic of what takes the probe's events, on any goroutine.
+	// failed is called for a panic of what takes the probe's events, on any goroutine.
 	failed func(error)
 }
 
@@ -369,10 +369,10 @@ func (p *Planes) threadExited(t *inferior.Thread) {
 }
 
 // noteUnfollowed notes what will not be known of blocks when the program continues, as it does now.
-// All of its threads stand.
+// All of its threads are stopped.
 func (p *Planes) noteUnfollowed() {
 	watched := 0
-	if p.target.Probe != nil && p.target.Probe.Armed() && !p.target.Proc.IsGo() { // nobody calls what frees a block of Go
+	if p.target.Probe != nil && p.target.Probe.Armed() && !p.target.Proc.IsGo() { // no function that the program calls frees a block of Go
 		watched = len(p.target.Probe.Watches()) // all that are recorded, or none
 	}
 	p.account.Gaps.RunOn(p.account.Rec, p.followsAll(), watched)
@@ -424,7 +424,7 @@ func (p *Planes) linked() bool {
 	return p.target.Names.Program.Static() || libraries > 2 // the program and its dynamic linker
 }
 
-// NoAllocatorKnown reports whether the process allocates by functions that nobody knows: no allocator function of it is followed.
+// NoAllocatorKnown reports whether the process allocates by unknown functions: no allocator function of it is followed.
 func (p *Planes) NoAllocatorKnown() bool {
 	return p.target.Proc != nil && p.account.Rec.On() && p.eventsArmed() && p.siteCount() == 0 && p.linked()
 }
@@ -443,9 +443,9 @@ func (p *Planes) noteNoAllocator() {
 	}
 }
 
-// fetchAhead waits, as scripts do, for what conditions will ask of modules, here, where
-// the program stands: it must not have to be waited for while the probe's events are
-// taken, which the program would have to wait for in turn. nil is all modules.
+// fetchAhead waits, as scripts do, for what conditions will ask of modules, here, where the program
+// is stopped: it must not have to be waited for while the probe's events are taken, which the
+// program would have to wait for in turn. nil is all modules.
 func (p *Planes) fetchAhead(added []inferior.Module) {
 	if p.demand.asksNames() {
 		p.target.Names.Modules.FetchAhead(target.Mappings(added))

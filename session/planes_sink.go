@@ -126,7 +126,7 @@ func (o *origin) owner(whole bool) ([]names.Frame, int) {
 	return o.p.walker.ToOwner(o.walk().Frames)
 }
 
-// Like reports whether the stack equals that of an event in a capture.
+// Like reports whether the stack equals an event's in a capture.
 func (o *origin) Like(event string) bool { return o.p.likes.same(event, o.Predicates.Stack()) }
 
 // walk is the stack that led to the event, the allocator's caller first.

@@ -20,9 +20,9 @@ const (
 	ProcStatus  ProcWord = "status"
 )
 
-// ProcText is what the kernel tells about the process by that word: links are read, and
-// the words of a command line stand with blanks between them. A core file has the command
-// line, cut at 80 bytes, and the program.
+// ProcText is what the kernel tells about the process by that word: links are read, and the words
+// of a command line are printed with blanks between them. A core file has the command line, cut at
+// 80 bytes, and the program.
 func (s *Session) ProcText(word ProcWord) (string, error) {
 	if core, open := s.Cores.Opened(); open {
 		switch word {

@@ -255,8 +255,8 @@ func (s *Session) Attach(pid int) (*stopped.Report, error) {
 	return s.Execution.ReportHere("attach"), nil
 }
 
-// readAhead reads what an attach needs of the files of a process while it still runs: it
-// would stand still meanwhile. What cannot be read is told by who needs it.
+// readAhead reads what an attach needs of the files of a process while it still runs: it would be
+// stopped meanwhile. Whatever needs what cannot be read reports it.
 func (s *Session) readAhead(pid int) {
 	maps, _ := inferior.MapsOf(pid)
 	read := map[string]bool{}
@@ -406,8 +406,8 @@ func (s *Session) sourcesOf(pid int) {
 	s.target.Names.ReadAs("", owner)
 }
 
-// forget drops everything that belonged to the process. The log stays, to be
-// asked and saved. A process that is held takes its place. fate is as forgetBindings has it.
+// forget drops everything that belonged to the process. The log stays, to be asked and saved. A
+// process that is held takes its place. fate is as for forgetBindings.
 func (s *Session) forget(fate string) {
 	s.Planes.data.drop(false)
 	if held := s.target.Proc.Held(); len(held) > 0 {
@@ -506,7 +506,7 @@ func (s *Session) systemCall(t *inferior.Thread, c inferior.SystemCall) inferior
 	return action
 }
 
-// toldBirths is how many processes that run free are told in a run: a server may make hundreds a second.
+// toldBirths is how many processes that run free are reported in a run: a server may make hundreds a second.
 const toldBirths = 10
 
 func (s *Session) forked(b inferior.Birth) {
@@ -567,7 +567,7 @@ func (s *Session) execed(path string) {
 	}
 }
 
-// catchExec stops a thread that has executed another program if a stop is about that.
+// catchExec stops a thread that has executed another program if a stop waits for that.
 func (s *Session) catchExec(t *inferior.Thread) inferior.Action {
 	action := occurrences{s.Stops}.exec(t)
 	if action == inferior.Resume {

@@ -15,7 +15,7 @@ import (
 )
 
 // BreakPython sets a numbered stop at a line or function of Python: "app.py:40 if n > 3". file is
-// that of a line alone. A place that no code has yet makes it pending.
+// the file of a line given alone. A place that no code has yet makes it pending.
 func (s *Stops) BreakPython(text, file string, temporary bool) (*breakpoints.Stop, error) {
 	if s.target.Mode() == target.Saved || s.target.Mode() == target.Core {
 		return nil, errors.New("nothing runs in a capture or a core file: use run or attach")
@@ -63,7 +63,7 @@ func (h pythonHost) AtStop(st *breakpoints.Stop, t *inferior.Thread) inferior.Ac
 // NoteCost says by what a stop is found if that costs.
 func (h pythonHost) NoteCost(st *breakpoints.Stop) { h.noteCost(st) }
 
-// NoteFailed says once why a stop, or what of it, had no value.
+// NoteFailed says once why a stop, or a part of its condition, had no value.
 func (h pythonHost) NoteFailed(st *breakpoints.Stop, what string, err error) {
 	noteFailed(h.target, st, what, err)
 }

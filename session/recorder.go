@@ -87,8 +87,8 @@ func (r *Recorder) noteStart(ended bool) {
 	r.noteSelection()
 }
 
-// Stop ends recording; what was recorded stays. Nothing is added to it any more
-// but the ends of its blocks, as far as other things have them seen.
+// Stop ends recording; what was recorded stays. Nothing is added to it except the ends of its
+// blocks, as far as those are seen for another reason.
 func (r *Recorder) Stop() error {
 	if err := r.recording(); err != nil {
 		return err

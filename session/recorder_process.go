@@ -31,8 +31,8 @@ func (r recordedProcess) Frames(st capture.Stack) recording.Frames {
 	return f
 }
 
-// GoType reports whether the type that a Go runtime was told of a block of so many bytes, by code
-// at an address, matches a pattern.
+// GoType reports whether the type that a Go runtime was given for a block of size bytes, by code at
+// an address, matches a pattern.
 func (r recordedProcess) GoType(code addr.Run, aux capture.GoAux, size uint64, pattern string) bool {
 	return r.target.Go.Matches(code, aux, size, pattern)
 }
@@ -43,7 +43,7 @@ type recordedFrames struct {
 	query.Predicates
 }
 
-// Like reports whether the stack equals that of an event in a capture.
+// Like reports whether the stack equals an event's in a capture.
 func (f *recordedFrames) Like(event string) bool { return f.likes.same(event, f.Predicates.Stack()) }
 
 // Guessed has names read that the frames may have, while the process runs. They are read

@@ -218,7 +218,7 @@ func (r *Recorder) bindRecording() error {
 	return nil
 }
 
-// endFull ends the recording of a process that runs, or of one that stands when it continues.
+// endFull ends the recording of a process that runs, or of a stopped one when it continues.
 func (r *Recorder) endFull() {
 	if p := r.target.Current.Load(); p != nil {
 		p.Wake(func() {
@@ -247,7 +247,7 @@ func (r *Recorder) endKept(why capture.ReasonKind) {
 	r.account.Rec.NotePartial(capture.Reason{Kind: why})
 }
 
-// disarmEnded has nothing followed for a recording that has ended. All threads stand.
+// disarmEnded has nothing followed for a recording that has ended. All threads are stopped.
 func (r *Recorder) disarmEnded() error {
 	defer r.planes.noteUnfollowed()
 	return r.planes.arm()
@@ -294,7 +294,7 @@ func (r *Recorder) dropKept() {
 		return
 	}
 	r.stream.file.Forget()
-	_ = r.stream.file.Close() // nobody reads it any more
+	_ = r.stream.file.Close() // it is no longer read
 	r.account.Rec.Drop()
 	r.stream = nil
 }

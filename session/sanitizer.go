@@ -23,9 +23,8 @@ var leakCheckers = []leakChecker{
 	{"lsan", "__lsan_init", "LSAN_OPTIONS", 23},
 }
 
-// hintLeakSanitizer says why a program may have failed that would not without hdb:
-// LeakSanitizer traces the process itself, which nobody can whom hdb traces, and exits
-// with an error.
+// hintLeakSanitizer says why a program may have failed that would not without hdb: LeakSanitizer
+// traces the process itself, which no process can that hdb traces, and exits with an error.
 func (x *Execution) hintLeakSanitizer(exit inferior.ExitStatus) {
 	if exit.Signal != 0 || exit.Code == 0 || x.target.Names.Program == nil {
 		return

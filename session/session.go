@@ -202,10 +202,9 @@ func (s *Session) Process() (pid int, exe string, attached, ok bool) {
 // Runs is the error of verbs that run or change a process, nil if they can.
 func (s *Session) Runs() error { return s.target.Live() }
 
-// Beside has f run on the session's goroutine while the process runs: soon, and
-// without a stop. Any goroutine may call it. It is not run if the process ends
-// before. Verbs that need a stopped process refuse meanwhile, questions to the recording are
-// answered as of now.
+// Beside runs f on the session's goroutine while the process runs: soon, and without a stop. Any
+// goroutine may call it. It is not run if the process ends before. Verbs that need a stopped
+// process refuse meanwhile, questions to the recording are answered as of now.
 func (s *Session) Beside(f func()) {
 	if p := s.target.Current.Load(); p != nil {
 		p.Wake(func() {

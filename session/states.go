@@ -20,7 +20,7 @@ import (
 )
 
 // states are the stops on state, break when: what they remember of the events, and those whose
-// condition has become true. Events are told of where they are taken: those of the ring on its
+// condition has become true. Events are passed to it where they are taken: those of the ring on its
 // goroutine, others on the owner's, with the Recording locked.
 type states struct {
 	target   *target.Target
@@ -54,8 +54,8 @@ func (s *states) begin() {
 // forget has the stop follow events anew, as its condition is another.
 func (s *states) forget(st *breakpoints.Stop) { s.target.Exclusive(func() { delete(s.of, st) }) }
 
-// current is what the enabled stops remember. Those that are new are told of what lives. The
-// Recording may be locked.
+// current is what the enabled stops remember. New ones are given what lives. The Recording may be
+// locked.
 func (s *states) current() (stops []*breakpoints.Stop, all []*stateOf) {
 	for _, st := range s.demand.stops.All() {
 		if onState(st) && st.Enabled && s.of[st] != nil {
@@ -204,7 +204,7 @@ func (s *states) take() []stopped.Met {
 func (s *states) hit() (stops bool) {
 	for _, m := range s.take() {
 		if slices.ContainsFunc(s.demand.hits, func(h hit) bool { return h.stop == m.Stop }) {
-			continue // the same stop: the process was about to stand
+			continue // the same stop: the process was about to stop
 		}
 		if !m.Stop.Enabled || !m.Stop.Hit() {
 			continue
@@ -237,7 +237,7 @@ func (s *states) taken(t *inferior.Thread, e *recording.Event, env cond.Env, now
 	return stop
 }
 
-// whenEvent is what states are told of an event.
+// whenEvent is the part of an event that states need.
 func whenEvent(e *capture.Event) when.Event {
 	w := when.Event{Seq: e.Seq, Time: e.Time, Size: e.Size}
 	if e.Allocates() {

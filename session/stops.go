@@ -56,7 +56,7 @@ type binding struct {
 	size     int                // bytes watched
 	typed    *watchedValue      // what they are; nil: bytes
 	access   inferior.WatchKind // that is watched for
-	home     frameID            // where a watchpoint was set, whose condition is about the variables there
+	home     frameID            // where a watchpoint was set, whose condition uses the variables there
 	local    bool               // the watched variable is a local one of that frame
 	// returns is where that frame returns to, if it is.
 	returns uint64
@@ -250,8 +250,7 @@ func (s *Stops) bind(st *breakpoints.Stop) error {
 	return errors.Join(errs...)
 }
 
-// bindNow plants a stop's traps in a process that stands, and has what its condition
-// asks for followed.
+// bindNow plants a stop's traps in a stopped process, and follows what its condition asks for.
 func (s *Stops) bindNow(st *breakpoints.Stop) error {
 	if err := s.bind(st); err != nil || onEvents(st) || !asksHeap(st.Cond) && st.Kind != breakpoints.StopLeaked {
 		return err
@@ -499,7 +498,7 @@ func (s *Stops) EnableFor(id int, change func(*breakpoints.Stop)) error {
 	return s.Enable(id, true)
 }
 
-// At is the numbered stop, as All has it.
+// At is the numbered stop, as in All.
 func (s *Stops) At(id int) (*breakpoints.Stop, error) {
 	st, ok := s.demand.stops.Get(id)
 	if !ok {

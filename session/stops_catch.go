@@ -65,8 +65,8 @@ func (x *Execution) thrown(hits []*breakpoints.Stop, t *inferior.Thread) *stoppe
 	return e
 }
 
-// about reports whether a stop at exceptions is about the one that a thread throws or
-// begins to handle.
+// about reports whether a stop at exceptions is for the one that a thread throws or begins to
+// handle.
 func (s *Stops) about(st *breakpoints.Stop, t *inferior.Thread) bool {
 	if st.Thrown == nil {
 		return true

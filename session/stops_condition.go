@@ -41,8 +41,8 @@ func (s *Stops) SetCondition(id int, text string) error {
 	return s.planes.arm()
 }
 
-// checkCondition is the error of the condition of a stop. That of a watchpoint is about the
-// variables of the frame in which it was set.
+// checkCondition is the error of the condition of a stop. A watchpoint's uses the variables of the
+// frame in which it was set.
 func (s *Stops) checkCondition(st *breakpoints.Stop) error {
 	env := newCodeEnv(s, st, s.binds[st.ID].home.thread)
 	if _, _, ok := env.home(st, false); !ok {

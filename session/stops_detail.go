@@ -7,7 +7,7 @@ import (
 	"hdb/session/recordings"
 )
 
-// StopDetail is what is known of a stop beside the stop itself, most of it of stops at
+// StopDetail is what is known of a stop in addition to the stop itself, most of it of stops at
 // allocations.
 type StopDetail struct {
 	// InProcess and Outside are the names of its condition that the probe

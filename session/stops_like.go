@@ -39,7 +39,7 @@ func (s *Stops) likeSpec(event string) (*breakpoints.Stop, error) {
 	return st, nil
 }
 
-// programFile is the base name of the program as modules have it, "" without one.
+// programFile is the base name of the program as in modules, "" without one.
 func (s *Stops) programFile() string {
 	if s.target.Names.Program == nil {
 		return ""

@@ -208,8 +208,8 @@ func (o occurrences) exec(t *inferior.Thread) inferior.Action {
 	return o.occurs(t, nil, func(st *breakpoints.Stop) bool { return st.Kind == breakpoints.StopExec })
 }
 
-// signal stops a thread at which a signal arrives. As in gdb, the stops that are about it,
-// whether or not their conditions hold, take the place of what handle says.
+// signal stops a thread at which a signal arrives. As in gdb, the stops for it, whether or not
+// their conditions hold, take the place of what handle says.
 func (o occurrences) signal(t *inferior.Thread, sig *inferior.Signal) (caught bool, a inferior.Action) {
 	about := func(st *breakpoints.Stop) bool {
 		return st.Kind == breakpoints.StopSignal && catchesSignal(st.Signals, sig.Number)

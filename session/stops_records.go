@@ -48,7 +48,7 @@ type recordPrinter struct {
 	stop   *breakpoints.Stop
 	about  map[ofFunction]bool // calls that the stop is about, as far as it was asked
 	fields []cond.Field
-	failed bool // it was told that an argument had no value
+	failed bool // the user was told that an argument had no value
 }
 
 // ofFunction are events of a kind that a function makes.

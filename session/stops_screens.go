@@ -23,7 +23,7 @@ type screening struct {
 }
 
 // screen has breakpoints ask in the process what can be asked of their conditions there. All
-// threads stand.
+// threads are stopped.
 func (s *Stops) screen() {
 	t := s.target.Proc.StoppedThread()
 	if t == nil || s.target.Names.Program.Go() {
@@ -46,7 +46,7 @@ func (s *Stops) screen() {
 				b.screened = map[*inferior.Trap]screening{}
 			}
 			sc := s.screenFor(st, tr.Addr(), want, t)
-			_ = tr.SetScreen(sc) // threads stand: it has no errors
+			_ = tr.SetScreen(sc) // threads are stopped: it has no errors
 			want.made = sc != nil
 			b.screened[tr] = want
 		}
@@ -99,15 +99,15 @@ func (s *Stops) placeOf(st *breakpoints.Stop, at addr.Run) (f *values.Frame, in 
 		return nil, in, row, false
 	}
 	if !onFunctions(st) {
-		f.Inlined = 0 // as enteredFrame has it
+		f.Inlined = 0 // as for enteredFrame
 	}
 	row, ok = table.RowAt(at.File(bias))
 	return f, s.target.Proc.Modules()[m], row, ok && row.CFA.Kind == unwind.Register
 }
 
-// termOf is what can be decided of an expression as code has it. static tells the
-// addresses that are there as long as the code is. Others, and what registers point to, may not
-// be there: to read them could end the program.
+// termOf is what can be decided of an expression in the terms of code. static tells the addresses
+// that are there as long as the code is. Others, and what registers point to, may not be there: to
+// read them could end the program.
 func termOf(d values.Decidable, static func(addr.Run) bool) filter.Term {
 	switch d.Op {
 	case "":
@@ -136,7 +136,7 @@ func termOf(d values.Decidable, static func(addr.Run) bool) filter.Term {
 
 var operators = map[string]cond.Op{"==": cond.EQ, "!=": cond.NE, "<": cond.LT, "<=": cond.LE, ">": cond.GT, ">=": cond.GE}
 
-// placeOfSpot is a spot as code has it.
+// placeOfSpot is a spot in the terms of code.
 func placeOfSpot(s values.Spot, static func(addr.Run) bool) (filter.Place, bool) {
 	// By DWARF's numbers (System V ABI figure 3.36). r11 is none that filters can use.
 	machine := [...]filter.Register{filter.RAX, filter.RDX, filter.RCX, filter.RBX, filter.RSI, filter.RDI, filter.RBP, filter.RSP,

@@ -119,7 +119,7 @@ func (s *Stops) whyStepping(b *binding) string {
 // deadRegisters is said where debug registers stop nothing.
 const deadRegisters = "the debug registers of this machine do not stop threads (hdb doctor)"
 
-// whyNoRegister says why a stop has no debug register: who has them.
+// whyNoRegister says why a stop has no debug register: what has taken them.
 func (s *Stops) whyNoRegister(st *breakpoints.Stop) string {
 	if !inferior.RegistersStop() {
 		return deadRegisters
@@ -162,8 +162,8 @@ func (s *Stops) expire() string {
 	return text
 }
 
-// watchSize is how much to watch when nobody says: the variable that begins at
-// the address, or as much as its alignment allows.
+// watchSize is how much to watch when it is not given: the variable that begins at the address, or
+// as much as its alignment allows.
 func (s *Stops) watchSize(a addr.Run) int {
 	if sym, err := s.target.Names.Symbols.At(a); err == nil && sym.Offset == 0 && sym.Size > 0 && sym.Size < 1<<31 {
 		return int(sym.Size)

@@ -117,8 +117,8 @@ func (s *Symbols) CheckProcess(pid int) (names.Checkup, error) {
 	return c, nil
 }
 
-// sameInode sees to it that the file is the one that is mapped. Another one in its
-// place would be told about instead.
+// sameInode sees to it that the file is the one that is mapped. Otherwise another one in its place
+// would be described.
 func sameInode(path string, pid int, m inferior.Mapping) error {
 	st, err := os.Stat(path)
 	if err != nil {

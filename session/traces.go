@@ -25,7 +25,7 @@ type Traced struct {
 	Thread view.ThreadInfo
 	Depth  int // traced calls of the thread that it is inside of
 	Frame  names.Frame
-	Place  bool // an arrival: no return will be told
+	Place  bool // an arrival: no return will be reported
 	Return bool
 	Left   bool // by an exception or longjmp, in place of a return
 
@@ -35,7 +35,7 @@ type Traced struct {
 	Why   string                 // arguments or the value are not known
 }
 
-// A tracing is what a trace, or a leaked(), has in the process beside the traps of its places.
+// A tracing is what a trace, or a leaked(), has in the process in addition to the traps of its places.
 type tracing struct {
 	calls   *when.Calls // of leaked(), nil: it is a trace
 	o       values.Options
@@ -112,7 +112,7 @@ type Traces struct {
 	planes *Planes
 	stops  *Stops
 
-	Told func(Traced) // is told of each call and return that a trace is about; may be nil
+	Told func(Traced) // is called for each call and return that a trace follows; may be nil
 }
 
 // Set sets a numbered stop that continues: it describes calls of a function and of their returns,
@@ -190,7 +190,7 @@ func (s *Traces) follow(st *breakpoints.Stop, c tracedCall) error {
 		return err
 	}
 	if len(raw.Frames) < 2 || raw.Frames[0].CFA != c.frame.CFA {
-		return nil // the thread's first function: it returns to nobody
+		return nil // the thread's first function: it returns to no caller
 	}
 	tr, ret := &s.stops.binds[st.ID].traced, raw.Frames[1].PC.Addr()
 	r := tr.returns[ret]

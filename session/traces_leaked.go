@@ -48,7 +48,7 @@ func (s *Traces) entered(st *breakpoints.Stop, t *inferior.Thread) {
 }
 
 // forgetEnded forgets calls of threads that have ended, and those of a thread that it is not inside of
-// any more, by its new frame or by their return addresses: something left them that nobody has seen.
+// any more, by its new frame or by their return addresses: they were left in a way that was not seen.
 func (s *Traces) forgetEnded(tr *tracing, t *inferior.Thread, cfa addr.Run) {
 	for ret, r := range tr.returns {
 		r.open = slices.DeleteFunc(r.open, func(c tracedCall) bool {

@@ -21,8 +21,8 @@ import (
 	"hdb/session/view"
 )
 
-// Travel brings the view to moments of a capture, or of the recording of the process, which
-// stands meanwhile; and it names those of a recording under way.
+// Travel brings the view to moments of a capture, or of the recording of the process, which is
+// stopped meanwhile; and it names those of a recording under way.
 type Travel struct {
 	target   *target.Target
 	sel      *view.Selection
@@ -63,7 +63,7 @@ func (t *Travel) Goto(moment query.Moment) (*stopped.Report, error) {
 	return r, err
 }
 
-// gotoEnd brings the view to the end: of a process that runs to where that stands.
+// gotoEnd brings the view to the end: of a process that runs to where it is.
 func (t *Travel) gotoEnd() (*stopped.Report, error) {
 	if t.target.Proc != nil {
 		return t.Present()
@@ -98,8 +98,8 @@ func (t *Travel) hasPast() error {
 	return err
 }
 
-// Present brings the view of a process back to where that stands, of one that has ended to
-// where nothing is selected; that of a capture to its end.
+// Present brings the view of a process back to where it is, of one that has ended to where nothing
+// is selected; the view of a capture to its end.
 func (t *Travel) Present() (*stopped.Report, error) {
 	switch {
 	case t.target.Saved != nil:

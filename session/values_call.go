@@ -29,9 +29,9 @@ type functionCalls struct {
 	values   *variables.Values
 }
 
-// call has the selected thread call a function while the other threads stand. Then the
-// thread is as it was, whether the function has returned or something stopped it: that is
-// an error. What the function has changed in memory stays.
+// call has the selected thread call a function while the other threads are stopped. Then the thread
+// is as it was, whether the function has returned or something stopped it: that is an error. What
+// the function has changed in memory stays.
 func (k *functionCalls) call(c calls.Call, result func(after *values.Frame) error) error {
 	t, err := k.caller()
 	if err != nil {
@@ -109,8 +109,8 @@ func (k *functionCalls) outsideAllocator() error {
 	return nil
 }
 
-// prepare puts the arguments where the function expects them, and its return address,
-// which is that of the program's first instruction: nothing else comes there again.
+// prepare puts the arguments where the function expects them, and its return address, the program's
+// first instruction: nothing else comes there again.
 func (k *functionCalls) prepare(r *inferior.Registers, c calls.Call) (back addr.Run, err error) {
 	auxv, err := k.target.Proc.Auxv()
 	if err != nil {

@@ -36,7 +36,7 @@ type wrongFrees struct {
 	// placed are the calls of threads that were stopped last at the entries of functions that free, and
 	// continue there without coming to the probe again.
 	placed map[*inferior.Thread]breakpoints.Call
-	doubt  time.Duration // up to when threads may be handed blocks that nobody sees
+	doubt  time.Duration // up to when threads may be handed blocks that are not seen
 	mixed  bool          // plain breakpoints have taken over from a probe: calls that threads were in are in no event
 
 	// Calls that turned out as right: what is looked for without effect too often is looked for no more.
@@ -58,9 +58,9 @@ func (w *wrongFrees) begin() {
 	w.vain, w.spent, w.unsuspected = [len(w.vain)]int{}, 0, [len(w.unsuspected)]bool{}
 }
 
-// armed follows that calls are followed from now on, at these functions. A thread that is in one of
-// them gets a block that nobody sees, and that may have been given back meanwhile: what is given back in
-// the next second is not taken for the first of two.
+// armed follows that calls are followed from now on, at these functions. A thread that is in one of them
+// gets a block that is not seen, and that may have been freed meanwhile: what is freed in the next
+// second is not taken for the first of two.
 func (w *wrongFrees) armed(sites []*breakpoints.Site) {
 	inside := func(t *inferior.Thread) bool {
 		raw, err := w.walker.Raw(t, insideDepth, addr.Code{})
@@ -80,8 +80,9 @@ const (
 	insideTime  = time.Second
 )
 
-// wanted reports whether anybody looks. Where the allocators of Python are followed nobody does: the hooks
-// of PYTHONMALLOC=debug free large blocks at another address than the one that the program has.
+// wanted reports whether wrong frees are looked for. Where the allocators of Python are followed they are
+// not: the hooks of PYTHONMALLOC=debug free large blocks at another address than the one that the program
+// has.
 func (w *wrongFrees) wanted() bool {
 	return w.target.Settings.WrongFrees != target.WrongFreesOff && !w.target.Settings.PythonAllocators
 }
@@ -101,7 +102,7 @@ func (k probeSink) Wrong(t *inferior.Thread, call breakpoints.Call, why probe.Su
 // maxPlaced is how many threads are remembered: others have long gone on.
 const maxPlaced = 1024
 
-// entered adds those of them that have not gone on: the probe must not be told of their calls again.
+// entered adds those of them that have not gone on: the probe must not see their calls again.
 func (w *wrongFrees) entered(at map[*inferior.Thread]addr.Run) {
 	for t, c := range w.placed {
 		if regs, err := t.Regs(); err == nil && regs.PC() == c.Entry && regs.SP() == c.SP && regs.Rdi == c.Args[0] {

@@ -72,8 +72,8 @@ func (al *Allocators) Add(text string) (*UserFunction, error) {
 	return u, al.Follow(fn)
 }
 
-// fixed is a user function's location for good: that of a register is the address of
-// now. It is an error if it can never be that of a function.
+// fixed is a user function's location for good: the one that a register holds is the address of
+// now. It is an error if it can never be a function's.
 func (al *Allocators) fixed(location string) (string, error) {
 	switch {
 	case len(location) > 1 && location[0] == '/', strings.Trim(location, "+-0123456789") == "":

@@ -30,7 +30,7 @@ type Block struct {
 // A Damage is a damaged block.
 type Damage struct {
 	pymalloc.DebugBlock
-	Event  *recording.Event // that made it, or of one that was given back the last one, if it was recorded
+	Event  *recording.Event // that made it, or if it was freed, the last one, if that was recorded
 	Frames []names.Frame    // of what made it, innermost first, up to the user's code
 }
 
@@ -143,7 +143,7 @@ func (p Heaps) Block(at, start uint64) (Block, error) {
 	return Block{}, fmt.Errorf("%#x is in no arena of CPython: blocks of more than %d bytes are the C library's", at, pymalloc.Threshold)
 }
 
-// isDebugBlock reports whether what was decoded somewhere is a block: most of its marks stand.
+// isDebugBlock reports whether what was decoded somewhere is a block: most of its marks are intact.
 func isDebugBlock(x pymalloc.DebugBlock) bool {
 	if x.Moving {
 		return false
@@ -168,7 +168,7 @@ type Check struct {
 	Pools    error // lists of free blocks that do not hold together
 }
 
-// maxDamaged bounds the blocks that are told of.
+// maxDamaged bounds the blocks that are reported.
 const maxDamaged = 100
 
 // Check looks at all blocks with debug hooks: those in arenas, and of the others those that were

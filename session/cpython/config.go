@@ -24,7 +24,7 @@ type Config struct {
 	HasRefTotal                         bool
 	Allocator                           string // as PYTHONMALLOC names it; "" if it is none of these
 	Domains                             []Domain
-	Missing                             []string // why something cannot be told
+	Missing                             []string // why something is not known
 }
 
 // A Domain is what serves one of the domains of memory.
@@ -39,7 +39,7 @@ type Layer struct {
 	Function string // that represents malloc, by its name or its address
 }
 
-// Configs are those of the interpreters of the process. An error beside them is of other files.
+// Configs are those of the interpreters of the process. An error that comes with them is about other files.
 func (p Heaps) Configs() (all []Config, err error) {
 	files, refused, err := p.Interpreters()
 	if err != nil {

@@ -34,7 +34,7 @@ type CythonVariable struct {
 // A cythonName is a name with the expression of C that has its value.
 type cythonName struct{ name, c string }
 
-// ErrNotCython is the error of commands that are about a function of Cython.
+// ErrNotCython is the error of commands that need a function of Cython.
 var ErrNotCython = errors.New("the selected frame is not a Cython function: cy bt shows those")
 
 // Selected is the selected frame, if it is one of a source of Cython.

@@ -26,7 +26,7 @@ func (h Heap) FreeLists() ([]pymalloc.FreeList, error) { return h.lists() }
 type Heaps struct{ *Python }
 
 // All are the heaps of all interpreters of the process: of each file that has one, its main
-// interpreter's first. An error beside heaps is of other files.
+// interpreter's first. An error that comes with heaps is about other files.
 func (p Heaps) All() (all []Heap, err error) {
 	files, refused, err := p.Interpreters()
 	if err != nil {

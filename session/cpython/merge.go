@@ -20,7 +20,7 @@ type Merge int
 // The ways to merge.
 const (
 	MergeHiding Merge = iota // in place of the interpreter's own frames
-	MergeBoth                // beside them
+	MergeBoth                // in addition to them
 	MergeNone                // not at all
 )
 
@@ -86,7 +86,8 @@ type LoopState struct {
 }
 
 // FitLoops are the calls of Python for each frame of the interpreter's loop that a stack has at the
-// indexes. They do not fit while a call begins or ends, except the moments that can be told.
+// indexes. They do not fit while a call begins or ends, except at the moments that can be
+// recognized.
 func FitLoops[T any](groups [][]T, at []int, s LoopState) (fitting [][]T, ok bool) {
 	if s.Leaving {
 		groups = slices.Insert(slices.Clone(groups), 0, nil)
@@ -106,7 +107,7 @@ func FitLoops[T any](groups [][]T, at []int, s LoopState) (fitting [][]T, ok boo
 	return groups, true
 }
 
-// greenletEnds tells that behind so many frames of the loop a greenlet begins, whose calls
+// greenletEnds tells that behind this number of frames of the loop a greenlet begins, whose calls
 // of Python end there: what is further out is its parent's, which waits.
 func greenletEnds(at []int, loops int, module func(int) string) bool {
 	from := 0

@@ -14,7 +14,8 @@ import (
 // Objects describes the objects of Python: which there are, and who refers to them.
 type Objects struct{ *Python }
 
-// heaps are the objects of the interpreters of each file that has one. An error beside heaps is of other files.
+// heaps are the objects of the interpreters of each file that has one. An error that comes with heaps is about
+// other files.
 func (p Objects) heaps() (all []*objects.Heap, files []Runtime, err error) {
 	list, refused, err := p.Interpreters()
 	if err != nil {
@@ -40,7 +41,8 @@ type Census struct {
 	Runtime Runtime
 }
 
-// Census counts the objects by their types. An error beside them is of files whose objects cannot be read.
+// Census counts the objects by their types. An error that comes with them is about files whose objects cannot be
+// read.
 func (p Objects) Census() (all []Census, refused error, err error) {
 	heaps, files, refused := p.heaps()
 	if len(heaps) == 0 {

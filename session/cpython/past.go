@@ -15,13 +15,13 @@ import (
 // at the selected event of a recording, innermost first. A frame's number is its index.
 type Calls struct {
 	Thread    view.ThreadInfo
-	Event     uint64 // of the recording, 0 for a thread as it stands
+	Event     uint64 // of the recording, 0 for a thread as it is now
 	Frames    []names.Frame
 	Selected  int    // the number of the selected one, -1 if it is a native frame
 	Truncated string // why there may be more
 	Several   bool   // the frames are those of several interpreters' files
 
-	// Of asyncio, see Awaiters. Recordings do not have them.
+	// Of asyncio, see Awaiters. Recordings do not have awaiters.
 	Task      string
 	AwaitedBy []Awaiter
 	Waiting   int

@@ -14,9 +14,9 @@ import (
 	"hdb/session/target"
 )
 
-// Regions are the memory where objects of Python may lie: the data of modules, which the file has if nobody
-// has touched it, and what is resident or swapped out of other private mappings. Shared memory is not: what hdb
-// itself has in the process is many GiB of addresses.
+// Regions are the memory where objects of Python may lie: the data of modules, which are in the file as long as
+// they are untouched, and what is resident or swapped out of other private mappings. Shared memory is not: what
+// hdb itself has in the process is many GiB of addresses.
 func Regions(c *target.Target) (all []python.Region) {
 	maps, err := c.Proc.Maps()
 	if err != nil {

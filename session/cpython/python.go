@@ -55,7 +55,7 @@ type pythonPart struct {
 // A File is the interpreter of one file that is loaded.
 type File struct {
 	In      *python.Interpreter
-	Where   string // as frames have it
+	Where   string // as in frames
 	Bias    addr.Bias
 	Symbols python.Symbols
 }
@@ -108,7 +108,7 @@ func (p *Python) Runtimes() (list []Runtime, err error) {
 	return list, err
 }
 
-// Stack is that of the selected thread.
+// Stack is the selected thread's.
 func (p *Python) Stack() (Stack, error) {
 	all, refused, err := p.Interpreters()
 	if err != nil {

@@ -124,8 +124,8 @@ func (p *Python) SelectFrame(n int, how Merge) (names.Frame, error) {
 	return p.take(f), nil
 }
 
-// Up selects the frame n calls further out in a stack in which calls of Python stand, inner if it
-// is negative.
+// Up selects the frame n calls further out in a stack in which calls of Python are shown, an inner
+// one if it is negative.
 func (p *Python) Up(n int, how Merge) (names.Frame, error) {
 	merged := p.mergeFrames(how)
 	if how == MergeNone || !p.merges(merged) {

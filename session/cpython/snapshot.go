@@ -29,7 +29,7 @@ type Snapshot struct {
 	Threads  []Thread
 	Tasks    []Task        // of asyncio that are not done, where a thread runs an event loop
 	NoTasks  string        // why there may be more
-	Stopped  time.Duration // how long the process stood; 0 of a core file
+	Stopped  time.Duration // how long the process was stopped; 0 of a core file
 
 	files Sources
 }
@@ -78,8 +78,8 @@ func localsOfPython(in *python.Interpreter, f python.Frame) (all []Variable) {
 }
 
 // Process is the snapshot of a running process. What can be read while it runs is: the
-// interpreters, and the code that its threads are in. It stands only while its frames are
-// read, and is not changed.
+// interpreters, and the code that its threads are in. It is stopped only while its frames are read,
+// and is not changed.
 func (p *Python) Process(pid int, w SnapshotWants) (s *Snapshot, err error) {
 	if err := inferior.CheckAttach(pid); err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (p *Python) Process(pid int, w SnapshotWants) (s *Snapshot, err error) {
 	var path []string
 	for _, r := range all {
 		s.Runtimes = append(s.Runtimes, Runtime{r.In.Version(), r.Where})
-		states, _ := r.In.States() // whatever fails here is told when it is read again
+		states, _ := r.In.States() // whatever fails here is reported when it is read again
 		for i, state := range states {
 			_, _ = r.In.Stack(state)
 			if i == 0 {

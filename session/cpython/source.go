@@ -48,7 +48,8 @@ func (p *Python) Find(file string) error {
 	return p.files().Find(file)
 }
 
-// Find finds the source of a file that code of Python names, also that of frozen modules, and has it shown under that name.
+// Find finds the source of a file that code of Python names, also the source of frozen modules, and has it shown under
+// that name.
 func (p Sources) Find(file string) error {
 	frozen, isFrozen := strings.CutPrefix(file, "<frozen ")
 	switch {
@@ -130,7 +131,7 @@ func (p Sources) archiveOf(file string) string {
 	return ""
 }
 
-// workingDirectory is that of a process, "" if it is not known.
+// workingDirectory is a process's, "" if it is not known.
 func workingDirectory(pid int) string {
 	dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
 	if err != nil {

@@ -29,7 +29,7 @@ type AbortKind uint8
 // The kinds.
 const (
 	AbortOther       AbortKind = iota
-	AbortWrongFree             // a block was given back twice, or what was given back is not a block
+	AbortWrongFree             // a block was freed twice, or what was freed is not a block
 	AbortEither                // that, or the header of the chunk or of its neighbour was overwritten
 	AbortOverwritten           // the header of a chunk was overwritten
 	AbortLink                  // the link of a chunk in a list of free ones was overwritten
@@ -134,7 +134,7 @@ func (h *Mallocs) Aborted(t *inferior.Thread) *MallocAbort {
 	return a
 }
 
-// lastWrong is the last recorded call of a thread if that has given back what is not a block.
+// lastWrong is the last recorded call of a thread if that has freed what is not a block.
 func (h *Mallocs) lastWrong(t *inferior.Thread) *query.WrongFree {
 	r, err := h.queries.BlockEvents()
 	if err != nil {

@@ -30,7 +30,7 @@ func NewMallocs(h *Heap) *Mallocs { return &Mallocs{h.target, h, h.recorded, h.q
 type AllocatorAnswer struct {
 	*glibc.Heap
 	Threads   map[int]int // hdb's numbers by TID
-	Other     string      // an allocator that the program has beside it, "" none
+	Other     string      // an allocator that the program has in addition, "" none
 	Recorded  memory.Fit  // blocks that the recording knows
 	Recording bool        // there is one
 	Resident  uint64      // bytes of its memory that are in memory or in swap
@@ -166,8 +166,8 @@ func (a *AllocatorAnswer) hints() {
 	}
 }
 
-// trimHints are those about freed memory that is still the process's, others being the arenas beside the main one.
-// Fewer arenas have fewer ends, and do nothing about what is between live blocks.
+// trimHints are those about freed memory that is still the process's, others being the arenas other than the main
+// one. Fewer arenas have fewer ends, and do nothing about what is between live blocks.
 func (a *AllocatorAnswer) trimHints(others int, t glibc.Trim) {
 	if n := t.Returned; n >= leastHint && n*10 >= a.Resident {
 		a.Hints = append(a.Hints, AllocatorHint{Kind: HintTrim, Bytes: n})

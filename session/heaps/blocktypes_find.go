@@ -42,7 +42,7 @@ type BlocksOfType struct {
 	Unknown graph.Sum // blocks of Go of no type that is known
 }
 
-// OfType are the blocks of the heap whose type has a name, of which at most limit are told.
+// OfType are the blocks of the heap whose type has a name, of which at most limit are listed.
 func (t *BlockTypes) OfType(ctx context.Context, pattern string, limit int) (*BlocksOfType, error) {
 	m, err := t.heap.Image()
 	if err != nil {

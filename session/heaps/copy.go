@@ -12,7 +12,7 @@ import (
 
 // A Copy describes a copy of the memory that questions were asked of while the program ran.
 type Copy struct {
-	Stopped time.Duration `json:"stopped_ns"`    // how long the program stood still for it
+	Stopped time.Duration `json:"stopped_ns"`    // how long the program was stopped for it
 	Written uint64        `json:"written_bytes"` // that it has written to since then, which took memory twice
 }
 
@@ -74,7 +74,7 @@ func (h *Heap) fromCopy(f func() error) (Copy, error) {
 }
 
 // copiedMappings are those of the copy. What they take is not counted: it would be asked of page tables
-// while the program stands still.
+// while the program is stopped.
 func copiedMappings(src *regions.Source, c *inferior.Snapshot) []inferior.Mapping {
 	for _, m := range c.Maps() {
 		src.Mappings = append(src.Mappings, regions.Mapping{Start: m.Low, End: m.High, Perm: m.Perm, Offset: m.Offset, Inode: m.Inode, Path: m.Path})

@@ -11,7 +11,7 @@ import (
 	"hdb/symbols/elf"
 )
 
-// unused adds what a thread can use no more where it stands: roots lead only to what the program can still come to. exits
+// unused adds what a thread can no longer use where it is: roots lead only to what the program can still come to. exits
 // are the functions by which programs end.
 //
 // At the first instruction of a function the red zone below the stack pointer is not in use: the function has not

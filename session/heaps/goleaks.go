@@ -145,7 +145,7 @@ func rowOf[K comparable](known map[K]*GoRow, key K, kind GoRow, rows *[]*GoRow) 
 	return r
 }
 
-// Bounds of a way that is told in a line.
+// Bounds of a way that is printed in a line.
 const (
 	wayBegin = 3 // steps from its beginning,
 	wayEnd   = 2 // and from its end

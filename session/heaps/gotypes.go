@@ -45,7 +45,7 @@ func (n *namer) goTypes() *goTyper {
 	return n.golang
 }
 
-// Type is the type of a block as others are told it, nil if it is not known.
+// Type is the type of a block in the form for other packages, nil if it is not known.
 func (t *goTyper) Type(i int) *blocktype.Type { return t.typeOf(t.of(i)) }
 
 func (t *goTyper) typeOf(c goContent) *blocktype.Type {
@@ -186,7 +186,7 @@ func (h *Heap) goGlobal(types *golang.Types, at addr.Run) (to golang.Content, ok
 				to, ok = types.Target(golang.Content{Type: t}, uint64(at-base), h.word(base))
 				return
 			}
-			// The type of the variable has no descriptor: that of what the member points to may have one.
+			// The type of the variable has no descriptor: the type of what the member points to may have one.
 			text, member := blocktype.Member(v.Type, int64(at-base))
 			if before, _ := blocktype.Member(v.Type, int64(at-base)-8); strings.HasSuffix(text, ".data") {
 				methods := strings.HasSuffix(before, ".tab")
@@ -287,7 +287,7 @@ type goTarget struct {
 	off     uint64
 }
 
-// number is that of a content.
+// number is the number of a content.
 func (x *goInference) number(c goContent) uint32 {
 	k, ok := x.numbers[c]
 	if !ok {

@@ -15,7 +15,7 @@ import (
 // pythonInner tells which pointers behind the starts of blocks are CPython's own in some memory: behind headers of debug hooks, and of
 // objects. It is nil where no interpreter is known.
 func (h *Heap) pythonInner(mem io.ReaderAt) func(word, pointer uint64, b graph.Block) bool {
-	files, _, _ := cpython.Files(h.target, mem) // of what is refused headers are told by families
+	files, _, _ := cpython.Files(h.target, mem) // where something is refused, headers are recognized by families
 	var all []*objects.Heap
 	for _, f := range files {
 		if o, err := objects.Open(f.In, mem, f.Symbols, h.target.Reading.GivenUp); err == nil {

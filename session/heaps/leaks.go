@@ -318,7 +318,7 @@ func (h *Heap) madeByGo(seq uint64) bool {
 	return ok && int(e.Func) < len(fns) && capture.OfGo(fns[e.Func])
 }
 
-// leakKinds are the ways in which blocks are held, as suppressions have them.
+// leakKinds are the ways in which blocks are held, in the terms of suppressions.
 var leakKinds = [4]report.LeakKind{
 	graph.Definite: report.LeakDefinite, graph.Indirect: report.LeakIndirect, graph.Possible: report.LeakPossible, graph.Reachable: report.LeakReachable,
 }

@@ -27,7 +27,7 @@ type placeNames struct {
 	values *variables.Values
 	walker *target.Walker
 
-	stacks map[int]*stackView // by thread, as long as the process stands
+	stacks map[int]*stackView // by thread, as long as the process is stopped
 }
 
 // forget drops what is known of stacks.

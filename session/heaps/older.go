@@ -13,8 +13,8 @@ import (
 	"hdb/session/target"
 )
 
-// Bounds of the walk for the blocks of before: the process stands meanwhile, and each 16 bytes of its heap
-// take one in the table of states.
+// Bounds of the walk for the blocks of before: the process is stopped meanwhile, and each 16 bytes of its
+// heap take one in the table of states.
 const (
 	maxOlderTime = 200 * time.Millisecond
 	maxOlderHeap = 128 << 20 // bytes that the arenas have

@@ -45,7 +45,7 @@ func (h *Heap) Record(to *memory.Source, behind uint64) error {
 	return nil
 }
 
-// BlockOf is a block of the recording as memory has them.
+// BlockOf is a block of the recording in the form of package memory.
 func BlockOf(at, size, seq uint64, stack capture.StackID) memory.Block {
 	return memory.Block{Addr: at, Size: size, Seq: seq, Stack: stack}
 }

@@ -23,7 +23,7 @@ const (
 	HeldByGlobal    HolderKind = iota // data of a module
 	HeldByStack                       // a slot of a thread's stack
 	HeldByRegister                    // a register of a thread
-	HeldByTLS                         // thread-local storage; that of libraries may be a block
+	HeldByTLS                         // thread-local storage; a library's may be a block
 	HeldByThread                      // no word: the block is what a thread runs on or has its thread-local storage in
 	HeldByMapping                     // other memory of the program
 	HeldByPool                        // what a pool has not handed out of its chunk

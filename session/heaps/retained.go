@@ -177,7 +177,7 @@ func (s *siteGroups) group(i int, b *memory.Block) uint32 {
 	return k
 }
 
-// number is that of a site.
+// number is the number of a site.
 func (s *siteGroups) number(site heap.Site) uint32 {
 	k, ok := s.at[site]
 	if !ok {

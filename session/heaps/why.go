@@ -50,7 +50,7 @@ func (h *Heap) Why(ctx context.Context, at uint64, limit int) (*WhyAnswer, error
 	return a, nil
 }
 
-// maxChain bounds how many reallocs of a block are told.
+// maxChain bounds how many reallocs of a block are shown.
 const maxChain = 8
 
 // chain are the events that the block of a realloc came from, the latest first.

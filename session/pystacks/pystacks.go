@@ -144,7 +144,7 @@ func (x *Stacks) Lost(gone []inferior.Module) bool {
 }
 
 // Learn takes a code object, as it was when the probe saw it first. Calls of one that makes no
-// sense have no name. All are to be told of again if it has forgotten them.
+// sense have no name. It asks for all again if it has forgotten them.
 func (x *Stacks) Learn(id uint64, pieces []probe.PythonPiece) (forgotten bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -204,7 +204,7 @@ func (x *Stacks) addresses(st python.Stack) pythonCalls {
 	return out
 }
 
-// address is the code address of a call, the nth from the outermost: often it is that of the
+// address is the code address of a call, the nth from the outermost: often it is the address of the
 // nth in the calls before.
 func (x *Stacks) address(f python.Frame, nth int) addr.Run {
 	at := line{f.Code, f.Line}

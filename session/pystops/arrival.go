@@ -22,7 +22,7 @@ const unknown = -2
 func (p *Stops) arrived(l *Line, t *inferior.Thread) inferior.Action {
 	pos, err := l.file.position(p.target, t)
 	if err != nil || pos.Code != l.Body.At {
-		return inferior.Resume // somebody else reads the memory
+		return inferior.Resume // another reader has the memory
 	}
 	if !l.file.bodies.Still(l.Body) {
 		p.Gone(l)
@@ -35,7 +35,7 @@ func (p *Stops) arrived(l *Line, t *inferior.Thread) inferior.Action {
 	return p.begun(l, t, pos.Frame, prev)
 }
 
-// begun stops a thread that has come from an instruction to that of a line, if a stop wants it.
+// begun stops a thread that has come from an instruction to the instruction of a line, if a stop wants it.
 func (p *Stops) begun(l *Line, t *inferior.Thread, frame addr.Run, prev int) inferior.Action {
 	begins, enters := p.begins(l, frame, prev)
 	action := inferior.Resume

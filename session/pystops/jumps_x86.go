@@ -436,7 +436,7 @@ func general(r *inferior.Registers) [15]uint64 {
 	return [...]uint64{r.Rax, r.Rcx, r.Rdx, r.Rbx, r.Rbp, r.Rsi, r.Rdi, r.R8, r.R9, r.R10, r.R11, r.R12, r.R13, r.R14, r.R15}
 }
 
-// leads reports whether the jump at which a thread stands leads to the code of an instruction.
+// leads reports whether the jump at which a thread is leads to the code of an instruction.
 func (j *jumps) leads(t *inferior.Thread, opcode byte) bool {
 	to, ok := t.JumpsTo()
 	return ok && to == j.table[opcode]

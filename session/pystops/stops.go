@@ -66,7 +66,7 @@ type Host interface {
 	Bound(*breakpoints.Stop) bool                               // it belongs to the process
 	AtStop(*breakpoints.Stop, *inferior.Thread) inferior.Action // a thread has come to its place
 	NoteCost(*breakpoints.Stop)                                 // says by what it is found if that costs
-	NoteFailed(st *breakpoints.Stop, what string, err error)    // says once why it, or what of it, had no value
+	NoteFailed(st *breakpoints.Stop, what string, err error)    // says once why it, or a part of it, had no value
 	WhyNoRegister() string                                      // why no debug register is free
 	Plant(addr.Run, inferior.Handler) (*inferior.Trap, error)
 }
@@ -206,7 +206,7 @@ func (p *Stops) setPlaces(st *breakpoints.Stop) {
 	st.Pending = len(st.Places) == 0
 }
 
-// watch is what watches a place, which may serve another stop already. All threads stand.
+// watch is what watches a place, which may serve another stop already. All threads are stopped.
 func (p *Stops) watch(f *interpreter, pl python.Place) (*Line, error) {
 	if l := p.lines[pl.Addr()]; l != nil {
 		return l, nil

@@ -197,7 +197,7 @@ func savedInfo(path string, src capture.Source) SavedInfo {
 	return info
 }
 
-// FileSize is the size of a file in bytes, 0 if it cannot be told.
+// FileSize is the size of a file in bytes, 0 if it is not known.
 func FileSize(path string) int64 {
 	st, err := os.Stat(path)
 	if err != nil {

@@ -15,7 +15,7 @@ type ConsoleLog struct {
 	Log     recording.ConsoleLog
 }
 
-// NewConsoleLog keeps what is typed and printed beside the recording of a target.
+// NewConsoleLog keeps what is typed and printed together with the recording of a target.
 func NewConsoleLog(t *target.Target, a *target.Account) *ConsoleLog {
 	return &ConsoleLog{target: t, account: a}
 }

@@ -166,13 +166,13 @@ func ranPython(src capture.Source) bool {
 	return slices.ContainsFunc(src.Modules(), func(m capture.Module) bool { return modkind.IsPython(m.Path) })
 }
 
-// PythonEnded tells that the recording is of an interpreter that has given back what its objects had.
+// PythonEnded tells that the recording is of an interpreter that has freed what its objects had.
 func (q *Queries) PythonEnded() bool {
 	usual, err := q.TopUsual()
 	return err == nil && usual == heap.ByPeak && ranPython(q.recorded.Source())
 }
 
-// TopUsual is the measure that Top has unless told, as report.Profile.Usual says.
+// TopUsual is the measure that Top has by default, as report.Profile.Usual says.
 func (q *Queries) TopUsual() (heap.Measure, error) {
 	if !q.recorded.over() {
 		return heap.ByLive, nil

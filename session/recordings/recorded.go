@@ -186,7 +186,7 @@ func hasGo(src capture.Source) bool { return src.Info().Partial.Has(capture.GoHe
 // ErrGo is why nothing is said of the blocks of a Go program.
 var ErrGo = errors.New("the program allocates only through the Go runtime, which is not recorded: at a stop, leaks, live and top per type read its heap")
 
-// goError is that of a recording.
+// goError is the error of a recording.
 func goError(src capture.Source) error {
 	return fmt.Errorf("%s is a Go program: %w", filepath.Base(src.Info().Program), ErrGo)
 }
@@ -241,8 +241,8 @@ func (r *Recorded) moment(x *heap.Index) uint64 {
 	return x.Last()
 }
 
-// Followed tells that the live heap that the recording follows is that of the end of a log in memory, and does not
-// change.
+// Followed tells that the live heap that the recording follows is the heap at the end of a log in memory, and does
+// not change.
 func (r *Recorded) Followed() bool {
 	return r.target.Mode() == target.Live && !r.target.Beside && r.target.Proc != nil && r.Account.Rec.Log() != nil
 }
@@ -308,8 +308,8 @@ func (r *Recorded) Marks() []capture.MarkRecord {
 	return nil
 }
 
-// Counts are how many events are recorded, of how many: in this run, or in that
-// of a capture, where only those up to the last event or stop are known of.
+// Counts are how many events are recorded, of how many: in this run, or in the capture's, where
+// only those up to the last event or stop are known of.
 func (r *Recorded) Counts() (recorded, seen uint64) {
 	if r.target.Saved == nil {
 		r.target.Exclusive(func() {

@@ -7,9 +7,9 @@ import (
 	"hdb/report"
 )
 
-// ofPart are the reasons that say only which part of the run is recorded: of that part
-// the recording is true. An attach is none of them: nobody has told the user what the process
-// had allocated before.
+// ofPart are the reasons that say only which part of the run is recorded: of that part the
+// recording is true. An attach is none of them: the user was not told what the process had
+// allocated before.
 var ofPart = []capture.ReasonKind{capture.StartedLate, capture.EndedEarly, capture.Trimmed}
 
 // Partial says why not all events of the run were recorded: what is added up is true

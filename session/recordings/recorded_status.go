@@ -103,7 +103,7 @@ type RecordStatus struct {
 	Lost        uint64           // their sum
 	Probe       probe.Stats      // of the probe's own work
 	Partial     capture.Reasons  // why else numbers are not those of the run, as in Recorded.Gaps
-	Damage      error            // what of the recording cannot be read, nil if no damage is known
+	Damage      error            // which part of the recording cannot be read, nil if no damage is known
 	CallsMissed bool             // there were calls that hdb did not follow: of the blocks that they made nothing is counted
 	Doubt       report.Doubt     // why blocks that seem to live may not
 	Bounds      recording.Bounds // that the recording of this run is kept in

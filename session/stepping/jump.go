@@ -28,8 +28,8 @@ func (s *Steps) movable() (*inferior.Thread, error) {
 	return t, nil
 }
 
-// JumpPlace is the one place that a location means, and whether it is in the function in
-// which the thread stands.
+// JumpPlace is the one place that a location means, and whether it is in the function in which the
+// thread is.
 func (s *Steps) JumpPlace(location string) (p breakpoints.Place, inside bool, err error) {
 	t, err := s.movable()
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *Steps) Signal(name string) (*stopped.Report, error) {
 	return s.exec.Continue(0)
 }
 
-// Restored are the registers that a function restores for its caller, beside the stack
+// Restored are the registers that a function restores for its caller, in addition to the stack
 // pointer and the PC (System V ABI, figure 3.4).
 var Restored = []unwind.Reg{unwind.RBX, unwind.RBP, unwind.R12, unwind.R13, unwind.R14, unwind.R15}
 

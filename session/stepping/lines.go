@@ -41,8 +41,8 @@ func newStepper(s *Steps, t *inferior.Thread, into bool) *stepper {
 	return &stepper{s: s, t: t, into: into, code: map[addr.Run]*codePlace{}}
 }
 
-// run steps from where the thread stands, as the user sees it, or from a frame further out:
-// up inlined calls.
+// run steps from where the thread is, as the user sees it, or from a frame further out: up inlined
+// calls.
 func (st *stepper) run(up int) (done, error) {
 	regs, err := st.t.Regs()
 	if err != nil {
@@ -136,7 +136,7 @@ func (st *stepper) loop() (done, error) {
 	}
 }
 
-// innermostCFA is that of a thread with these registers, 0 unknown.
+// innermostCFA is the innermost CFA of a thread with these registers, 0 unknown.
 func (s *Steps) innermostCFA(regs inferior.Registers) addr.Run {
 	raw := s.sel.Walker.Walk.Walk(s.target.Proc, regs.Unwind(), 1)
 	if len(raw.Frames) == 0 {
@@ -279,8 +279,8 @@ func (st *stepper) moved(regs inferior.Registers) (done, bool, error) {
 }
 
 // decide reports whether the step ends at a place in the frame that it began in. The line that
-// counts is that of the call it is in, whatever has been inlined there: the instructions of a call
-// are often not in one piece, and do not begin at its entry.
+// counts is the line of the call it is in, whatever has been inlined there: the instructions of a
+// call are often not in one piece, and do not begin at its entry.
 func (st *stepper) decide(here *codePlace) (d done, ended bool) {
 	level, inner := len(st.from.chain), len(here.chain)
 	if n := max(sharedFrames(st.from.chain, here.chain), 1); n < level { // an inlined call is over

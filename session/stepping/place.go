@@ -57,8 +57,8 @@ func (p *codePlace) function() addr.Run {
 	return p.chain[0].Entry.Run(p.bias)
 }
 
-// line is that of a frame, the number of them from the outermost one. Of the innermost
-// frame it is the line of the statement, of another one that of its call.
+// line is the line of a frame, the number of them from the outermost one. Of the innermost frame it
+// is the line of the statement, of another one the line of its call.
 func (p *codePlace) line(level int) frameLine {
 	l := frameLine{bias: p.bias, chain: p.chain[:level], file: p.File, num: p.Line}
 	if level < len(p.chain) {

@@ -57,9 +57,9 @@ func (s *Steps) deliver(t *inferior.Thread, enter func(handler addr.Run) bool) (
 	}
 }
 
-// leaveHandler runs the handler at whose first instruction the thread stands, with the
-// registers now, to its end; left tells that a longjmp has left it. sp is the stack pointer of
-// the code that the signal has interrupted.
+// leaveHandler runs the handler at whose first instruction the thread is, with the registers now,
+// to its end; left tells that a longjmp has left it. sp is the stack pointer of the code that the
+// signal has interrupted.
 func (s *Steps) leaveHandler(t *inferior.Thread, sp addr.Run, now inferior.Registers) (stop inferior.Stop, left bool, err error) {
 	ret, err := s.target.ReadPointer(now.SP())
 	if err != nil {

@@ -58,7 +58,7 @@ func (s *Steps) Step(n int) (*stopped.Report, error) { return s.stepLines(n, tru
 // Next runs to the start of another line of the same function, n times.
 func (s *Steps) Next(n int) (*stopped.Report, error) { return s.stepLines(n, false) }
 
-// thread is the selected thread, if the selected stack is of it: that of a goroutine that waits is of none.
+// thread is the selected thread, if the selected stack is of it: the stack of a waiting goroutine is of none.
 func (s *Steps) thread() (*inferior.Thread, error) {
 	if err := s.target.Live(); err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ import (
 	"hdb/session/target"
 )
 
-// A GoAllocation is what is known of an allocation of a Go program beside its call.
+// A GoAllocation is what is known of an allocation of a Go program in addition to its call.
 type GoAllocation struct {
 	Type      string       // of the block, "" if the runtime was not told
 	Goroutine uint64       // that allocates, 0 unknown

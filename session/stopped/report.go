@@ -33,7 +33,8 @@ type Report struct {
 	Drawn     bool                // the recording tells where this is: the moment of its peak
 }
 
-// A Cause is why the inferior stopped, beside the numbered stops: one of the types below that have a headline.
+// A Cause is why the inferior stopped, in addition to the numbered stops: one of the types below that have a
+// headline.
 type Cause interface {
 	// headline is the cause in a line, "" if it has none of its own. call words the call of an event.
 	headline(w Wording) string

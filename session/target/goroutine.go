@@ -47,7 +47,7 @@ func (g *goRuntime) goroutine(regs inferior.Registers, memory io.ReaderAt) (out 
 			continue
 		}
 		out.At, out.ID = at, id
-		if pc, ok := m.Word(at + uint64(g.Layout.GoPC)); ok && pc != 0 && id != 1 { // the first was made by nobody
+		if pc, ok := m.Word(at + uint64(g.Layout.GoPC)); ok && pc != 0 && id != 1 { // the first has no maker
 			out.Creator = addr.Return(addr.Run(pc))
 		}
 		return out, true
@@ -106,8 +106,8 @@ func (g *goRuntime) Complete(c *breakpoints.Call, memory io.ReaderAt) {
 	c.Event.Aux = uint64(capture.NewGoAux(by.ID, c.Args[1], uint64(g.at(c.Entry).Low)))
 }
 
-// goRuntime is the process's Go runtime: where its structures have what, and which types it is
-// told by those who allocate. Any goroutine may ask for types.
+// goRuntime is the process's Go runtime: where its structures have what, and which types
+// allocations give it. Any goroutine may ask for types.
 type goRuntime struct {
 	seen   uint64            // names.Modules.Version and
 	in     *inferior.Process // the process that it was looked for in

@@ -128,7 +128,7 @@ func (g *goRuntime) described(m *GoModule, descriptor addr.Run) (capture.GoType,
 	return t, t.Name != ""
 }
 
-// ofBlock is the type that the runtime was told of a block by code at an address.
+// ofBlock is the type that the runtime was given for a block by code at an address.
 func (g *goRuntime) ofBlock(code addr.Run, aux capture.GoAux) (capture.GoType, addr.Run, bool) {
 	m := g.at(code)
 	if m == nil {

@@ -33,18 +33,18 @@ const (
 type Config struct {
 	Version string       // of hdb, kept in captures
 	Notify  func(string) // one line about something that happened on the way; may be nil
-	// Print is told what dprintf prints, rather than Notify, when it is set.
+	// Print receives what dprintf prints, rather than Notify, when it is set.
 	Print func(texts ...string)
 	// Guard is the command line of a process that takes traps and probes out of a
 	// program that outlives hdb, should hdb be killed; see inferior.Process.Guard.
 	Guard []string
-	// Forked is told of children that run free, rather than Notify, when it is set.
+	// Forked is called for children that run free, rather than Notify, when it is set.
 	Forked func(inferior.Birth)
-	// Signal is told of signals whose policy is print without stop, rather than
-	// Notify, when it is set.
+	// Signal is called for signals whose policy is print without stop, rather than Notify, when it
+	// is set.
 	Signal func(*inferior.Signal)
-	// Fetched is told what debuginfod servers have sent, on any goroutine, rather than
-	// Notify, when it is set.
+	// Fetched receives what debuginfod servers have sent, on any goroutine, rather than Notify,
+	// when it is set.
 	Fetched func(names.Fetched)
 	// DropsTyped is how the user has the terminal: see inferior.Config.
 	DropsTyped bool
@@ -113,7 +113,7 @@ type WrongFreeMode string
 const (
 	WrongFreesStop   WrongFreeMode = "stop"   // the program stops before the call runs
 	WrongFreesReport WrongFreeMode = "report" // a line says it
-	WrongFreesOff    WrongFreeMode = "off"    // nobody looks
+	WrongFreesOff    WrongFreeMode = "off"    // it is not looked at
 )
 
 // ErrCoreOpen is the error of verbs that a core file is in the way of.

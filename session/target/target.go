@@ -136,8 +136,8 @@ func (c *Target) Readable() error {
 	return ErrNotRunning
 }
 
-// Now is the inferior's own time since it was launched or attached: the time it
-// stood for the user or for hdb's own work is not counted.
+// Now is the inferior's own time since it was launched or attached: the time it was stopped for the
+// user or for hdb's own work is not counted.
 func (c *Target) Now() time.Duration {
 	return c.Clock.Now()
 }
@@ -173,8 +173,8 @@ func (c *Target) Exclusive(f func()) {
 	f()
 }
 
-// StopAll runs f while all threads stand, between two events: those that they made
-// before have been taken from the probe, so that f may look at the trace.
+// StopAll runs f while all threads are stopped, between two events: those that they made before
+// have been taken from the probe, so that f may look at the trace.
 func (c *Target) StopAll(f func() error) error {
 	return c.Proc.StopAll(func() error {
 		c.Exclusive(func() {})

@@ -72,8 +72,8 @@ func (w *Walker) frames(t *inferior.Thread, limit int, now addr.Code) (unwind.St
 // maxProbeFrames is how many frames of the probe's own one stack can have.
 const maxProbeFrames = 16
 
-// Shown walks a stack and leaves out the frames of the probe's own code, in which a
-// thread may stand: it is no part of the program. A stack of nothing else stays.
+// Shown walks a stack and leaves out the frames of the probe's own code, in which a thread may be:
+// it does not belong to the program. A stack of nothing else stays.
 func (w *Walker) Shown(here unwind.Regs, limit int) unwind.Stack {
 	raw := w.Walk.Walk(w.target.Image, here, limit)
 	own := func(f unwind.Frame) bool { return w.target.Probe != nil && w.target.Probe.Covers(f.PC.Lookup()) }

@@ -69,8 +69,8 @@ func (v *Values) note(text string) {
 	}
 }
 
-// lookup finds a symbol that debug information does not describe, that of a
-// thread-local variable in the selected thread. global leaves local symbols out.
+// lookup finds a symbol that debug information does not describe, for a thread-local variable the
+// one in the selected thread. global leaves local symbols out.
 func (v *Values) lookup(name string, global bool) (at addr.Run, code, ok bool) {
 	for _, m := range v.Target.Names.Images() {
 		sym, ok := m.Object.Symtab.Symbol(name)

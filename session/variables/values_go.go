@@ -57,8 +57,8 @@ func (v *Values) goFrame() (*delve.Program, delve.Place, error) {
 	return g, delve.Place{Thread: v.sel.Cur.Thread, Parked: v.sel.Parked(st), CFA: fr.CFA, PC: fr.Code.Addr(), Inlined: i - first + fr.Ahead, Index: i + st.Frames[0].Ahead}, nil
 }
 
-// AsGo lets answer tell what an expression of Go is in a frame of Go. It reports false,
-// and nothing is told, where the expression is none of Go.
+// AsGo lets answer tell what an expression of Go is in a frame of Go. It reports false, and answer
+// is not called, where the expression is none of Go.
 func (v *Values) AsGo(expr string, answer func(g *delve.Program, at delve.Place) error) (bool, error) {
 	if strings.HasPrefix(strings.TrimSpace(expr), "$") { // a register, or what the user has named
 		return false, nil
@@ -70,7 +70,7 @@ func (v *Values) AsGo(expr string, answer func(g *delve.Program, at delve.Place)
 	return g != nil || err != nil, err
 }
 
-// GoLimits are options of values as delve has them.
+// GoLimits are options of values in delve's form.
 func GoLimits(o values.Options, follow bool) delve.Limits {
 	l := delve.Limits{Elements: o.Elements, Depth: goListDepth, Follow: follow}
 	if follow {

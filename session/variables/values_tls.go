@@ -8,9 +8,9 @@ import (
 	"hdb/values"
 )
 
-// threadLocal finds the thread-local storage of the selected thread. That of the program lies right
-// below the thread pointer (ELF Handling For Thread-Local Storage, variant II); those of libraries
-// are in the thread's dynamic thread vector.
+// threadLocal finds the thread-local storage of the selected thread. The program's is right below
+// the thread pointer (ELF Handling For Thread-Local Storage, variant II); those of libraries are in
+// the thread's dynamic thread vector.
 func (v *Values) threadLocal(m values.Module, offset uint64) (addr.Run, error) {
 	if err := v.Target.Readable(); err != nil {
 		return 0, err

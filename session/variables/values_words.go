@@ -56,7 +56,8 @@ func (d debuggerWords) word(name string) (values.Word, bool) {
 	return d.event(name)
 }
 
-// threadNumber is that of the selected thread, in the past of the one that made the selected event; 0 without one.
+// threadNumber is the number of the selected thread, in the past of the one that made the selected event; 0 without
+// one.
 func (d debuggerWords) threadNumber() int {
 	switch e := d.sel.Event(); {
 	case !d.target.Recalled():
@@ -103,7 +104,7 @@ func (d debuggerWords) exception() (at addr.Run, typeName string, ok bool) {
 	return 0, "", false
 }
 
-// at is where a thread stands, 0 unknown.
+// at is where a thread is, 0 unknown.
 func (d debuggerWords) at(t *inferior.Thread) addr.Run {
 	regs, err := t.Regs()
 	if err != nil {

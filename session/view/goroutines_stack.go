@@ -20,10 +20,10 @@ type goThread struct {
 	m      goruntime.Thread
 }
 
-// threads finds which thread runs which goroutine. The runtime notes the kernel's number of
-// a thread as the program's own PID namespace has it; where that is another one, threads are
-// told by the g that their thread-local storage has, in programs that are no library: the word
-// below the thread pointer.
+// threads finds which thread runs which goroutine. The runtime notes the kernel's number of a
+// thread as the program's own PID namespace has it; where that is another one, threads are
+// recognized by the g that their thread-local storage has, in programs that are no library: the
+// word below the thread pointer.
 func (g *Goroutines) threads(r *goruntime.Runtime) (goThreads, error) {
 	list, err := r.Threads()
 	if err != nil {
@@ -41,7 +41,7 @@ func (g *Goroutines) threads(r *goruntime.Runtime) (goThreads, error) {
 	memory := g.target.Go.Memory(g.target.Image)
 	all := goThreads{map[uint64]goThread{}, map[int]goThread{}}
 	for _, t := range g.target.Image.Threads() {
-		var at uint64 // what no register tells is told by the TID
+		var at uint64 // what no register says is found by the TID
 		if regs, err := t.Regs(); err == nil {
 			at, _ = memory.Word(regs.FsBase - 8)
 		}

@@ -102,7 +102,7 @@ func (l *Locations) DefaultLine() (file string, line int) {
 	return "", 0
 }
 
-// Places are places of code as breakpoints have them.
+// Places are places of code in the form of package breakpoints.
 func Places(found []names.Place) []breakpoints.Place {
 	var out []breakpoints.Place
 	for _, p := range found {
@@ -129,8 +129,8 @@ func (l *Locations) entries(location string) (at []addr.Run, ok bool) {
 	return at, true
 }
 
-// Lines tells which code a location has: of a function that of the line it begins with. ""
-// is the selected frame's.
+// Lines tells which code a location has: of a function the code of the line it begins with. "" is
+// the selected frame's.
 func (l *Locations) Lines(location string) ([]names.LineInfo, error) {
 	var at []addr.Run
 	if location == "" {

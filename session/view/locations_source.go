@@ -31,8 +31,8 @@ func (l *Locations) fileAndLine(location string) (file string, line int, ok bool
 	return file, line, cut && err == nil
 }
 
-// UnitAt is what debug information says of how the code of the selected frame was
-// compiled, or that of main.
+// UnitAt is what debug information says of how the code of the selected frame was compiled, or
+// main's.
 func (l *Locations) UnitAt() (unit symbols.UnitInfo, module string, ok bool) {
 	var at addr.Run
 	if f, err := l.sel.Frame(); err == nil {

@@ -10,9 +10,8 @@ import (
 // searchPart is the bytes of memory that are searched at once.
 const searchPart = 256 << 10
 
-// Search calls found with each place where the memory has the pattern, until found or ended
-// says that it is enough. An error is that of memory which cannot be read; what is before it
-// was searched.
+// Search calls found with each place where the memory has the pattern, until found or ended says
+// that it is enough. An error is about memory which cannot be read; what is before it was searched.
 func (m *Memory) Search(s values.Search, found func(addr.Run) (more bool), ended func() bool) error {
 	if err := m.target.Readable(); err != nil {
 		return err

@@ -62,7 +62,7 @@ type ahead struct {
 	calls  int
 }
 
-// SetAhead says how many there are where the thread stands.
+// SetAhead says how many there are where the thread is.
 func (s *Selection) SetAhead(t *inferior.Thread, calls int) {
 	s.ahead = ahead{}
 	if regs, err := t.Regs(); err == nil && calls > 0 {
@@ -114,7 +114,7 @@ func (s *Selection) Clear() {
 	s.target.Past, s.Cur, s.present, s.ahead = false, Selected{}, Selected{}, ahead{}
 }
 
-// LeavePresent has the view of a process leave where that stands.
+// LeavePresent makes the view of a process leave the present.
 func (s *Selection) LeavePresent() {
 	if s.target.Saved == nil && !s.target.Past {
 		s.target.Past, s.present = true, s.Cur
@@ -165,7 +165,7 @@ func (s *Selection) SelectSaved() {
 	}
 }
 
-// DefaultDepth bounds stacks that nobody asked to see whole.
+// DefaultDepth bounds stacks that are not asked for in full.
 const DefaultDepth = 2048
 
 // Stack is the selected thread's stack, or the selected event's in a capture.
@@ -259,8 +259,8 @@ func (s *Selection) WithTailCalls(frames []names.Frame, called string) []names.F
 	return s.target.Names.WithTailCalls(frames, linked)
 }
 
-// Called is the allocator function that the selected stack's innermost frame called, as
-// events name it: "" where the stack is not that of an event.
+// Called is the allocator function that the selected stack's innermost frame called, as events name
+// it: "" where the stack is not an event's.
 func (s *Selection) Called() string {
 	if s.target.Recalled() {
 		if e := s.Event(); e != nil {
@@ -362,7 +362,7 @@ func (s *Selection) Threads() ([]ThreadInfo, error) {
 	return rows, nil
 }
 
-// ThreadInfo is a thread as lists of threads have it.
+// ThreadInfo is a thread as in lists of threads.
 func (s *Selection) ThreadInfo(t *inferior.Thread) ThreadInfo {
 	if t == nil {
 		return ThreadInfo{}
