@@ -98,7 +98,7 @@ func (k programWords) moduleNames(word string) []string {
 	return line.StartingWith(all, word)
 }
 
-// The ends of lines behind which something special can stand.
+// The ends of lines behind which something special can be.
 var (
 	openPredicate = lazyregexp.New(`\b(func|caller|module)\("([^"]*)$`)
 	threadNumber  = lazyregexp.New(`\bthread *[!=]= *([0-9]*)$`)

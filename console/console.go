@@ -1,8 +1,8 @@
 // Package console is hdb's words and screens: the commands of a shell, which call the session's
 // verbs and print what they return.
 //
-// Run and everything it calls stay on the caller's goroutine, which must be the one that owns
-// the session. The shell's helpers run beside it; the split screen has one more, for the signals
+// Run and everything it calls stay on the caller's goroutine, which must be the one that owns the
+// session. The shell's helpers run at the same time; the split screen has one more, for the signals
 // of the terminal.
 package console
 

@@ -127,7 +127,7 @@ func printCheckup(o *screen.Output, check *names.Checkup) {
 	}
 }
 
-// jitAdvice is how runtimes are told to name their code: that of the program, if it is known, or some.
+// jitAdvice is how runtimes are made to name their code: the runtime of the program, if it is known, or some.
 func jitAdvice(check *names.Checkup) string {
 	runtimes := []struct{ begin, how string }{
 		{"node", "node --perf-basic-prof"}, {"nodejs", "node --perf-basic-prof"},

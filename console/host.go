@@ -61,7 +61,7 @@ func checkNeed(s *session.Session, need shell.Need) error {
 // A host makes a Desk a shell.Host.
 type host struct {
 	*desk.Desk
-	unwritten error // of the recording, that was told last
+	unwritten error // of the recording, that was reported last
 }
 
 // Check tells why a command with a need cannot run, nil: it can.
@@ -92,7 +92,7 @@ func (h *host) Interrupt() error { return h.Session.Interrupt() }
 // Going reports whether the program runs.
 func (h *host) Going() bool { return h.Session.Going() }
 
-// Beside has the session's goroutine call f while the program runs.
+// Beside makes the session's goroutine call f while the program runs.
 func (h *host) Beside(f func()) { h.Session.Beside(f) }
 
 // KeepTerminal has the terminal stay hdb's while the program runs.

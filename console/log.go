@@ -31,8 +31,8 @@ func infoLog(_ context.Context, c *desk.Desk, in shell.Input) error {
 	return nil
 }
 
-// timeWidth is that of most times: so the lines of a log begin in one column, however
-// long it took.
+// timeWidth is the width of most times: so the lines of a log begin in one column, however long it
+// took.
 const timeWidth = len("123.456 ms")
 
 // printLog prints lines of the console log, each moment once.

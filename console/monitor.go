@@ -26,7 +26,7 @@ type monitor struct {
 	data *recordings.Monitor
 	view screen.Monitor
 
-	stays bool // at the end of the program, for as long as somebody looks
+	stays bool // at the end of the program, as long as it is watched
 	goes  bool // on when something stops the program
 
 	calls shell.Queue   // posted and not done
@@ -159,7 +159,7 @@ func (m *monitor) end() {
 	m.c.Layout()
 }
 
-// regain is called when somebody else had the terminal.
+// regain is called when another program had the terminal.
 func (m *monitor) regain() {
 	if !m.held.Regain(m.c.Notify) {
 		m.quit = true
@@ -317,8 +317,8 @@ func (m *monitor) show(rows []query.MonitorRow) {
 	m.view.Span, m.view.Since = m.growth.follow(m.view.Rows, m.view.Elapsed, m.view.Ended != "")
 }
 
-// takeThreads shows what is known of the threads, and has the rest counted: to the
-// end, or beside the process.
+// takeThreads shows what is known of the threads, and has the rest counted: to the end, or while
+// the process runs.
 func (m *monitor) takeThreads(here bool) (whole bool) {
 	v := &m.view
 	if m.counting {
@@ -361,7 +361,7 @@ func (m *monitor) paint() {
 	m.c.Split.FullScreen().Show(lines, m.rows)
 }
 
-// monitorRows are rows as the view has them.
+// monitorRows are rows in the form of the view.
 func monitorRows(rows []query.MonitorRow) []screen.MonitorRow {
 	out := make([]screen.MonitorRow, len(rows))
 	for i, r := range rows {

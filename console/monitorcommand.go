@@ -65,9 +65,9 @@ func paintedOver(c *desk.Desk) bool {
 	return false
 }
 
-// Live is `hdb live`: the live view alone. begin has the session record, and brings
-// the process under it; it is called when there is a terminal to show it. The exit
-// code is that of Run, for what a program did that hdb started.
+// Live is `hdb live`: the live view alone. begin has the session record, and brings the process
+// under it; it is called when there is a terminal to show it. The exit code is Run's, for what a
+// program did that hdb started.
 func (c *Console) Live(begin func() error) int {
 	defer c.Start()()
 	defer c.Split.FullScreen().End() // also when hdb panics

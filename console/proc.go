@@ -147,7 +147,7 @@ func infoProgram(_ context.Context, c *desk.Desk, in shell.Input) error {
 	return nil
 }
 
-// processView is where a process stands.
+// processView is where a process is.
 type processView struct {
 	PID      int    `json:"pid"`
 	Attached bool   `json:"attached,omitempty"`

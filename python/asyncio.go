@@ -175,7 +175,7 @@ func (in asyncio) task(at addr.Run) (*Task, error) {
 	return t, nil
 }
 
-// taskName is the name of a task; one that nobody has asked for is a number from 3.12 on.
+// taskName is the name of a task; one that was not asked for is a number from 3.12 on.
 func (in asyncio) taskName(at addr.Run, own bool) string {
 	name := in.field(at, own, in.layout.Task.Name, "_name")
 	if name == 0 {

@@ -32,7 +32,7 @@ type stamp struct {
 	head        [32]byte // of the line table: its length, its hash, and how it begins
 }
 
-// stampOf is that of the code object whose struct is b.
+// stampOf is the stamp of the code object whose struct is b.
 func (in *Interpreter) stampOf(b []byte) (stamp, error) {
 	l := &in.layout.Code
 	s := stamp{firstLine: intIn(b, l.FirstLine), name: pointerIn(b, l.Name), table: pointerIn(b, l.Lines)}

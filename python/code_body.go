@@ -135,7 +135,7 @@ func (b *Bodies) Tree(root addr.Run) (all []Named) {
 	return all
 }
 
-// text is that of a str object that a struct points to.
+// text is the text of a str object that a struct points to.
 func (in *Interpreter) text(at addr.Run, field int) (string, error) {
 	p, err := in.mem.Field(at, field)
 	if err != nil {
@@ -144,7 +144,7 @@ func (in *Interpreter) text(at addr.Run, field int) (string, error) {
 	return in.mem.Text(p)
 }
 
-// isFunction tells the code of a function from that of a class: CO_NEWLOCALS and CO_OPTIMIZED.
+// isFunction tells the code of a function from a class's: CO_NEWLOCALS and CO_OPTIMIZED.
 func (b *Bodies) isFunction(at addr.Run) bool {
 	const optimized = 1
 	n, err := b.in.mem.Word(at + addr.Run(b.in.layout.Code.Flags))

@@ -29,7 +29,7 @@ type Stack struct {
 	Leaving bool
 }
 
-// Stack is that of a thread. An error tells why it ends early.
+// Stack is the stack of a thread. An error tells why it ends early.
 func (in *Interpreter) Stack(s State) (st Stack, err error) {
 	st.Frames, st.Leaving, err = in.frames(s, MaxDepth)
 	return st, err

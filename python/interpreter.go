@@ -10,7 +10,7 @@ import (
 	"hdb/python/layout"
 )
 
-// Memory is that of the process.
+// Memory is the process's memory.
 type Memory interface {
 	ReadAt(b []byte, at int64) (int, error)
 }
@@ -82,10 +82,10 @@ func (in *Interpreter) bounded() *Interpreter { return in.with(in.mem.Bounded(in
 // Objects reads the interpreter's objects.
 func (in *Interpreter) Objects() *inspect.Reader { return in.mem }
 
-// Version is that of the interpreter, as far as it tells: "3.11.2", or "3.9".
+// Version is the version of the interpreter, as far as it tells: "3.11.2", or "3.9".
 func (in *Interpreter) Version() string { return in.version }
 
-// since are functions that came with a version and stayed, as the stable ABI has them
+// since are functions that came with a version and stayed, as in the stable ABI
 // (Misc/stable_abi.toml). Py_Version tells the version itself from 3.11 on.
 var since = []struct {
 	minor int

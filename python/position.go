@@ -13,12 +13,12 @@ type Position struct {
 	Frame     addr.Run // 0: in no function
 	Code      addr.Run // the code object
 	Offset    int      // of the instruction that it executes, or executed last; below 0: none yet
-	Generator bool     // the frame is that of a generator or coroutine, from 3.11 on
+	Generator bool     // the frame is a generator's or coroutine, from 3.11 on
 	Entry     bool     // C called the interpreter for it, 3.11; true up to 3.10
 	Previous  addr.Run // the frame that it returns to, or a frame that represents C
 }
 
-// Position is that of a thread.
+// Position is the position of a thread.
 func (b *Bodies) Position(s State) (p Position, err error) {
 	l := b.in.layout
 	at := s.At
@@ -43,7 +43,7 @@ func (b *Bodies) Position(s State) (p Position, err error) {
 // maxShims bounds the frames that represent C one behind the other.
 const maxShims = 64
 
-// PositionOf is that of a frame; what runs in it may be inner.
+// PositionOf is the position of a frame; what runs in it may be inner.
 func (b *Bodies) PositionOf(frame addr.Run) (Position, error) {
 	p, _, err := b.positionOf(frame)
 	return p, err
@@ -121,7 +121,7 @@ func (b *Bodies) Runs(s State) bool {
 	return err == nil && n == s.Thread && b.in.Holds(s)
 }
 
-// Suspended reports whether a frame is that of a generator or coroutine which has yielded and may
+// Suspended reports whether a frame belongs to a generator or coroutine which has yielded and may
 // continue.
 func (b *Bodies) Suspended(k *Body, p Position) bool {
 	const yields = 0x20 | coroutine | 0x100 | asyncGenerator // CO_GENERATOR, CO_ITERABLE_COROUTINE

@@ -72,7 +72,7 @@ func (s Sys) Texts(name string) ([]string, error) {
 	return all, nil
 }
 
-// A Flag is a field of sys.flags, with its value as repr() has it.
+// A Flag is a field of sys.flags, with its value as in repr().
 type Flag struct{ Name, Value string }
 
 // maxFlags bounds sys.flags.

@@ -18,8 +18,8 @@ type Target struct {
 	Function string // as in the source: grow, Store.grow
 }
 
-// ParseTarget reads FILE:LINE, MODULE:LINE, FUNCTION, CLASS.METHOD or FILE:FUNCTION. file is that of
-// a line alone.
+// ParseTarget reads FILE:LINE, MODULE:LINE, FUNCTION, CLASS.METHOD or FILE:FUNCTION. file is the
+// file of a line given alone.
 func ParseTarget(text, file string) (Target, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -77,8 +77,8 @@ func (t Target) InFile(file string) bool {
 	return ends(module+".py") || ends(module+"/__init__.py") || file == "<frozen "+t.File+">"
 }
 
-// isFunction reports whether a code object is that of the function that is asked for. Its name may have that
-// of the module in front. library tells files of Python's standard library: their functions are meant only
+// isFunction reports whether a code object is the code of the function that is asked for. Its name may have
+// the module's in front. library tells files of Python's standard library: their functions are meant only
 // where the file or module is named.
 func (t Target) isFunction(file, qualname string, library func(file string) bool) bool {
 	if qualname == t.Function || strings.HasSuffix(qualname, "."+t.Function) {
@@ -175,7 +175,7 @@ func (b *Bodies) Places(t Target, in []Named, library func(file string) bool) (a
 	return all[:min(len(all), maxPlaces)]
 }
 
-// File is that of the code object at an address, "" if it cannot be read.
+// File is the file of the code object at an address, "" if it cannot be read.
 func (b *Bodies) File(at addr.Run) string {
 	s, _ := b.in.text(at, b.in.layout.Code.File) // what is no code object has none
 	return s

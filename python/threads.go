@@ -85,12 +85,11 @@ func (notRunning) Is(target error) bool { return target == ErrNoState }
 // ErrNoFrames is of a thread that is in no function of Python.
 var ErrNoFrames = errors.New("the thread is not in a Python function")
 
-// StatesOf are the states of a thread by its pthread_self(), which is at fs:0. One that has
-// run code of several interpreters has one in each: first stands that of the interpreter it is
-// in, then the others, whose calls are further out. The first holds the interpreter's lock or,
-// while the lock is released, is what the thread's thread-specific data has; up to 3.11 that
-// is the main interpreter's in others too, and the newest interpreter in which the thread has
-// frames is taken.
+// StatesOf are the states of a thread by its pthread_self(), which is at fs:0. One that has run
+// code of several interpreters has one in each: first is the state of the interpreter it is in,
+// then the others, whose calls are further out. The first holds the interpreter's lock or, while
+// the lock is released, is what the thread's thread-specific data has; up to 3.11 that is the main
+// interpreter's in others too, and the newest interpreter in which the thread has frames is taken.
 func (in *Interpreter) StatesOf(self uint64) ([]State, error) {
 	all, err := in.States()
 	if err != nil && len(all) == 0 {

@@ -47,7 +47,7 @@ const DefaultLibraries = `^(::)?(std|__gnu_cxx|__gnu_debug|__cxxabiv1)::|^::(cor
 //   - functions of libraries, by their names or source files, and functions without
 //     debug information where the same module has one with it further out: they were
 //     linked from an archive;
-//   - modules of libraries, by their files, and code in no file that nobody names;
+//   - modules of libraries, by their files, and code in no file that has no name;
 //   - what calls main.
 //
 // A library that has an interpreter, such as libpython, is no library in this sense: it
@@ -140,7 +140,7 @@ const (
 // A Role is all that decides on a frame.
 type Role struct {
 	class       class
-	debug       bool // it is told of by debug information
+	debug       bool // debug information describes it
 	python      bool // it is a function of Python
 	interpreter bool // it is CPython's own, by the module or because it is the loop
 	module      string
@@ -474,7 +474,7 @@ func qualified(function string) string {
 	return function[start:]
 }
 
-// question is about a text, of some kind.
+// question asks about a text, of some kind.
 type question struct {
 	kind byte
 	text string

@@ -56,12 +56,12 @@ func (s *BlockStacks) Of(id capture.StackID) capture.StackID { return s.alike.of
 // Owned reports whether language runtimes keep the blocks of a stack for themselves.
 func (s *BlockStacks) Owned(id capture.StackID) bool { return s.owned(id) }
 
-// Suppressed is the suppression that is about the blocks of a stack which are held in a way, -1 none.
+// Suppressed is the suppression that applies to the blocks of a stack which are held in a way, -1 none.
 func (s *BlockStacks) Suppressed(id capture.StackID, how report.LeakKind) int {
 	return s.hides(id, how)
 }
 
-// Row is what was allocated with a stack in all, and its frames; what of it is live is left to the caller.
+// Row is what was allocated with a stack in all, and its frames; how much of it is live is left to the caller.
 func (s *BlockStacks) Row(id capture.StackID) StackRow {
 	row := s.allocated[id]
 	row.Site = s.r.Site(id, s.r.Index.Named(id))

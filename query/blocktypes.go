@@ -70,8 +70,8 @@ func (t *BlockTypes) Declared(src capture.Source, b *capture.Held) *blocktype.Ty
 	return typ
 }
 
-// Of is the type of a block that is live, nil if it is not known: that of the object that it has, if
-// memory tells, else Declared.
+// Of is the type of a block that is live, nil if it is not known: the type of the object that it
+// has, if memory tells, else Declared.
 func (t *BlockTypes) Of(src capture.Source, b *capture.Held) *blocktype.Type {
 	if typ, ok := t.ofGo(src, b); ok {
 		return typ // no memory knows better

@@ -38,7 +38,7 @@ func (d *Diff) Elapsed() time.Duration {
 	return max((d.ToElapsed - d.FromElapsed).Abs(), capture.Resolution)
 }
 
-// Stack is that of a change in a comparison per stack.
+// Stack is the stack of a change in a comparison per stack.
 func (d *Diff) Stack(c *heap.Change) names.Stack { return d.stack(c) }
 
 // A MappedChange is how the mappings of a layer differ.

@@ -18,7 +18,7 @@ type profileFrames struct {
 	made  []profileFrame // by the numbers of siteFrames
 }
 
-// A profileFrame is a function that an address represents, as reports have it.
+// A profileFrame is a function that an address represents, in the form of reports.
 type profileFrame struct {
 	frame report.Frame
 	as    [2]int // indexes of the frame as the user's and as a library's, from 1; 0: none yet
@@ -46,7 +46,7 @@ func (c *profileFrames) stack(id capture.StackID, seq uint64) report.Stack {
 	return out
 }
 
-// of is a frame as reports have it, as the user's.
+// of is a frame in the form of reports, as the user's.
 func (c *profileFrames) of(f *names.Frame) report.Frame {
 	r := report.Frame{
 		Function: f.Name(), Linkage: f.Linkage, File: f.File, Line: f.Line, Address: uint64(f.Code.Lookup()),

@@ -5,8 +5,8 @@ import (
 	"hdb/values/blocktype"
 )
 
-// ofGo is the type of a block that a Go runtime has made, as it was told: of blocks of several
-// values it is that of a slice. ok is false if something else has made it.
+// ofGo is the type of a block that a Go runtime has made, as the allocation gave it: of blocks of
+// several values it is a slice. ok is false if something else has made it.
 func (t *BlockTypes) ofGo(src capture.Source, b *capture.Held) (typ *blocktype.Type, ok bool) {
 	if fns := src.Functions(); int(b.Func) >= len(fns) || !capture.OfGo(fns[b.Func]) {
 		return nil, false
@@ -24,7 +24,7 @@ func (t *BlockTypes) ofGo(src capture.Source, b *capture.Held) (typ *blocktype.T
 	return GoType(found.Name, found.Size, b.Size), true
 }
 
-// GoType is the type of a block of so many bytes that a Go runtime made for the named type, whose values have
+// GoType is the type of a block of that size that a Go runtime made for the named type, whose values have
 // size bytes.
 func GoType(name string, size, bytes uint64) *blocktype.Type {
 	if bytes != size {

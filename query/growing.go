@@ -57,7 +57,7 @@ func (g *Growing) Named(row *GrowingRow) StackRow {
 // AsStack is the stack that one is taken for in rows.
 func (r *Recording) AsStack() func(capture.StackID) capture.StackID { return r.alikeStacks().of }
 
-// growthParts is into how many parts a time is cut of which only the beginning is told.
+// growthParts is into how many parts a time is cut of which only the beginning is given.
 const growthParts = 4
 
 // Growing compares what is live at the moments, in any order, and now. The time from a single moment on is
@@ -171,11 +171,11 @@ func atTime(at, whole time.Duration) Moment {
 	return Moment{kind: elapsed, text: at.String(), when: at}
 }
 
-// growthMarks is how many marks are looked at where no moment is told.
+// growthMarks is how many marks are looked at where no moment is given.
 const growthMarks = 16
 
-// GrowthMoments are the moments that are looked at if none is told: the last marks, or without marks the middle of
-// the time from the first event to the last; over a time up to now, if it is not 0, its beginning.
+// GrowthMoments are the moments that are looked at if none is given: the last marks, or without marks the middle
+// of the time from the first event to the last; over a time up to now, if it is not 0, its beginning.
 func (r *Recording) GrowthMoments(over time.Duration) ([]Moment, error) {
 	now, err := r.instant(Present)
 	if err != nil {

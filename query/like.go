@@ -87,7 +87,7 @@ func OriginIn(modules *names.Modules, f names.Frame) Origin {
 	return o
 }
 
-// LikenessOf is that of the event of that number.
+// LikenessOf is the likeness of the event of that number.
 func (r *Recording) LikenessOf(seq uint64) (*Likeness, error) {
 	e, ok := EventAt(r.Source, seq)
 	if !ok {

@@ -266,7 +266,7 @@ type mapper struct {
 	other  bool // but not for itself: it is the module mmap
 }
 
-// mapper is that of a stack, by the innermost function: the one that calls mmap.
+// mapper is the mapper of a stack, by the innermost function: the one that calls mmap.
 func (r *Recording) mapper(id capture.StackID) *mapper {
 	st := r.namedStack(id)
 	for i := range st.Frames {
@@ -312,8 +312,8 @@ func (by *mapper) own(mode capture.MapMode) bool {
 	return by.python && !by.other && mode&private == private
 }
 
-// layer is that of a mapping that the function made. CPython maps private anonymous memory for itself only:
-// arenas, of 1 MiB or, before 3.10, 256 KiB, and stacks of frames, of some KiB.
+// layer is the layer of a mapping that the function made. CPython maps private anonymous memory for itself
+// only: arenas, of 1 MiB or, before 3.10, 256 KiB, and stacks of frames, of some KiB.
 func (by *mapper) layer(m *heap.Mapped) Layer {
 	const arena = 256 << 10
 	own := by.own(m.Mode)

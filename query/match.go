@@ -7,7 +7,7 @@ import (
 	"hdb/symbols"
 )
 
-// MatchFunction reports whether the user's name for a function is that of this one: as printed,
+// MatchFunction reports whether the user's name for a function is this function's: as printed,
 // without its parameters, without its namespaces, or as the linker knows it, which may be "". A *
 // represents any text.
 func MatchFunction(pattern, function, linkage string) bool {
@@ -28,8 +28,8 @@ func MatchFunction(pattern, function, linkage string) bool {
 		}
 		name = name[i+2:]
 	}
-	// As break understands it: all instances of a template. Most frames are told by one
-	// look at the last name.
+	// As break understands it: all instances of a template. Most frames are decided by one look at
+	// the last name.
 	last := pattern
 	if i := strings.IndexAny(last, "<("); i >= 0 {
 		last = last[:i]
@@ -38,8 +38,8 @@ func MatchFunction(pattern, function, linkage string) bool {
 	return strings.Contains(function, last) && symbols.MatchesName(pattern, function, linkage)
 }
 
-// MatchFile reports whether the pattern is that of a file: of its path, or of the end of that from
-// a / on. A * represents any text.
+// MatchFile reports whether the pattern is a file's: of its path, or of the end of that from a /
+// on. A * represents any text.
 func MatchFile(pattern, path string) bool {
 	for {
 		if cond.Match(pattern, path) {

@@ -39,9 +39,9 @@ const (
 // Present is the moment of the recording itself.
 var Present Moment
 
-// ParseMoment reads a moment: #N, N% of the events, a time since the start, peak, start,
-// end, stop N, or the name of a mark, which may be any of these; "" and now are Present. Whether it
-// is a moment is told by the recording.
+// ParseMoment reads a moment: #N, N% of the events, a time since the start, peak, start, end, stop
+// N, or the name of a mark, which may be any of these; "" and now are Present. The recording
+// decides whether it is a moment.
 func ParseMoment(text string) Moment {
 	m := Moment{text: text, kind: named}
 	if text == "" || text == "now" {
@@ -204,8 +204,8 @@ func (r *Recording) stopSeq(n int) (uint64, error) {
 
 // timeAt is when a moment was, whose last event and totals are given: of a mark, a stop or a time
 // its own, of the start when the recording began, of the present and the end the last that is known
-// before another event, else that of the last event. So a rate counts the time in which nothing was
-// allocated, too, however the moments are named.
+// before another event, else the time of the last event. So a rate counts the time in which nothing
+// was allocated, too, however the moments are named.
 func (r *Recording) timeAt(m Moment, seq uint64, totals *heap.Totals) time.Duration {
 	if mark, ok := marked(r.Source, m); ok {
 		return max(mark.Time, totals.Time)

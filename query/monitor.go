@@ -43,7 +43,7 @@ type monitorStack struct {
 	frames []monitorPlace // own's and all further out
 }
 
-// A monitorPlace is where a frame of a stack stands.
+// A monitorPlace is where a frame of a stack is.
 type monitorPlace struct{ function, line int32 }
 
 // unnamed is the index of the function that represents stacks without names.
@@ -164,7 +164,7 @@ func (m *Monitor) sameModules() {
 	}
 }
 
-// function is the index of a function. Its line is that of the first stack.
+// function is the index of a function. Its line is the first stack's.
 func (m *Monitor) function(s heap.Site) int32 {
 	key := siteKey{s.Function, s.File, s.Module}
 	i, ok := m.index[key]
@@ -194,8 +194,8 @@ type MonitorKey struct {
 // A MonitorSum is a sum of flows.
 type MonitorSum struct {
 	Bytes, Count         uint64 // allocated in all
-	LiveBytes, LiveCount uint64 // not given back
-	Temporary            uint64 // blocks given back before another one was allocated
+	LiveBytes, LiveCount uint64 // not freed
+	Temporary            uint64 // blocks freed before another one was allocated
 }
 
 // Add adds a flow.

@@ -48,7 +48,7 @@ func (r *Recording) Profile(parts ProfileParts) (*report.Profile, error) {
 		return nil, err
 	}
 	p := r.profileOf(from, to, parts)
-	var events panics.Group // are read beside the names
+	var events panics.Group // are read in addition to the names
 	peak := r.peakOf(from, to, parts)
 	parts.Slots = parts.Slots && p.Golang && !p.Sums
 	if from > 0 || parts.Thread != "" || parts.Threads && len(r.Source.Threads()) > 1 || parts.Slots {
@@ -225,7 +225,7 @@ func readEvents(x *heap.Index, to, peak uint64, p *report.Profile, parts Profile
 	}
 }
 
-// addSnapshots adds the snapshots of earlier moments, and that of the profile's own.
+// addSnapshots adds the snapshots of earlier moments, and of the profile's own.
 func addSnapshots(p *report.Profile, before []report.Snapshot, now report.Moment) {
 	if now.Seq == 0 {
 		return
@@ -381,7 +381,7 @@ func begin(why capture.Reasons, x *heap.Index) time.Duration {
 	return 0
 }
 
-// profileModules are the modules of a recording as a profile has them.
+// profileModules are the modules of a recording in the form of a profile.
 func profileModules(src capture.Source) (all []report.Module) {
 	for _, m := range src.Modules() {
 		all = append(all, report.Module{Path: m.Path, BuildID: m.BuildID, Low: uint64(m.Low), High: uint64(m.High), Bias: uint64(m.Bias)})

@@ -62,7 +62,7 @@ func (r *Recording) followEvents(from, to, peak uint64, p *report.Profile, parts
 		p.Moment.Live, p.Moment.Blocks = total.Live, total.LiveBlocks
 		p.Peak.Live, p.Peak.Blocks = total.Peak, total.PeakBlocks
 	}
-	if parts.Line && !(part && parts.Snapshots) { // the line of a part is that of its snapshots
+	if parts.Line && !(part && parts.Snapshots) { // the line of a part is its snapshots'
 		p.Timeline = timeline(x.Timeline(to, profileMoments), p.Moment)
 	}
 	if parts.Snapshots {

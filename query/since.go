@@ -83,7 +83,7 @@ func (r *Recording) StacksSince(since Moment, limit int, strict bool, s *report.
 	return g, nil
 }
 
-// Elapsed is the time from a moment of the recording to that of the answers.
+// Elapsed is the time from a moment of the recording to the moment of the answers.
 func (r *Recording) Elapsed(since Moment) time.Duration {
 	from, to, err := r.between(since, Present)
 	if err != nil {

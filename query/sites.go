@@ -14,7 +14,7 @@ import (
 // named once.
 type stackSites struct {
 	r       *Recording
-	note    func(*names.Frame) int // is told each frame once, and returns its number; nil: nobody is
+	note    func(*names.Frame) int // is called for each frame once, and returns its number; nil: not called
 	modules []capture.Module
 	shared  bool                // several files were mapped at the same addresses, one after the other
 	covers  map[addr.Code][]int // indexes of the modules that had the address at some time; only where files share addresses

@@ -154,7 +154,7 @@ func (a *alikeStacks) runtimeOwned(strict bool) func(capture.StackID) bool {
 	}
 }
 
-// suppressed finds the suppression that is about the blocks of a stack which are held in a way, -1 none.
+// suppressed finds the suppression that applies to the blocks of a stack which are held in a way, -1 none.
 func (a *alikeStacks) suppressed(s *report.Suppressions) func(capture.StackID, report.LeakKind) int {
 	if s == nil {
 		return func(capture.StackID, report.LeakKind) int { return -1 }

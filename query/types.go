@@ -95,8 +95,8 @@ func (s TypeSums) Rows(by heap.Measure) []heap.Row {
 	return out
 }
 
-// MatchType reports whether the user's name is that of a type: as it is printed, with [] for an array of any
-// length, that of its elements, and either without struct, namespaces and template or type arguments, for which
+// MatchType reports whether the user's name is a type's: as it is printed, with [] for an array of any length,
+// the name of its elements, and either without struct, namespaces and template or type arguments, for which
 // Go's names may have [...]. A * represents any text.
 func MatchType(pattern string, t *blocktype.Type) bool {
 	for _, name := range [...]string{t.String(), t.Kind(), t.Name} {

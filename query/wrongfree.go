@@ -19,9 +19,9 @@ type WrongKind uint8
 
 // The kinds.
 const (
-	FreedTwice   WrongKind = iota + 1 // the block was given back before, and not handed out again
+	FreedTwice   WrongKind = iota + 1 // the block was freed before, and not allocated again
 	InsideBlock                       // the address is inside of a block, not its beginning
-	InsideFreed                       // the same of a block that was given back
+	InsideFreed                       // the same of a block that was freed
 	OnStack                           // the address is on a thread's stack
 	InModule                          // the address is in a module's code or data
 	Misaligned                        // no block begins at such an address
@@ -52,15 +52,15 @@ type WrongFree struct {
 	Made  *recording.Event // that made the block; nil: it is not recorded
 	Freed *recording.Event // of FreedTwice and InsideFreed: that gave it back first
 	Where string           // of OnStack and InModule: whose
-	// Unsure tells that not all calls are recorded: what was given back may have been handed out
-	// again since.
+	// Unsure tells that not all calls are recorded: what was freed may have been allocated again
+	// since.
 	Unsure bool
 
 	// The frames of these three, innermost first, up to the user's code.
 	CallFrames, MadeFrames, FreedFrames []names.Frame
 }
 
-// Why says why the call is wrong, with calls as word has them.
+// Why says why the call is wrong, with calls in the words of word.
 func (w *WrongFree) Why(word func(*recording.Event) string, sizes units.Sizes) string {
 	numbered := func(e *recording.Event) string { return fmt.Sprintf("#%d %s", e.Seq, word(e)) }
 	start, size := w.Block()
@@ -96,7 +96,7 @@ func (w *WrongFree) Why(word func(*recording.Event) string, sizes units.Sizes) s
 // takesBack are the functions that take the blocks of a family back.
 var takesBack = map[Family]string{FamilyC: "free", FamilyNew: "operator delete", FamilyArray: "operator delete[]"}
 
-// CallText is the call as word has it, without the result of one that has not run.
+// CallText is the call in the words of word, without the result of one that has not run.
 func (w *WrongFree) CallText(word func(*recording.Event) string) string {
 	text := word(w.Call)
 	if w.Call.Seq != 0 {
@@ -127,8 +127,8 @@ func GivenBack(e *recording.Event) uint64 {
 
 // A Past is what is known of the calls before one that gives a block back.
 type Past struct {
-	Gap uint64 // the last event before calls that nobody saw: what was given back up to there may have been handed out since
-	// Doubt is a time: what was given back before may have been handed out unseen.
+	Gap uint64 // the last event before calls that were not seen: what was freed up to there may have been allocated since
+	// Doubt is a time: what was freed before may have been allocated unseen.
 	Doubt time.Duration
 	Lives bool // the block lives, as the ledger of the heap has it
 	// Stack is that of an event to come; nil: the recording has it.

@@ -165,7 +165,7 @@ func typesOf(c *desk.Desk, events []*recording.Event) func(*recording.Event) *bl
 	return nil
 }
 
-// noteUnfollowed says which live blocks the heap itself has beside the recorded ones.
+// noteUnfollowed says which live blocks the heap itself has in addition to the recorded ones.
 func noteUnfollowed(o *screen.Output, w *heaps.WalkedBlocks) {
 	if w.Blocks == 0 {
 		return

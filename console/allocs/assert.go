@@ -102,7 +102,7 @@ func (a *Assertion) Flag(name string) flags.Flag {
 	return flags.Flag{}
 }
 
-// limitFlag takes a size or count as conditions have it, and also 1e6.
+// limitFlag takes a size or count as in conditions, and also 1e6.
 func limitFlag(limit **uint64, parse func(string) (uint64, error)) flags.Flag {
 	return flags.Value(func(value string) error {
 		n, err := parse(value)
@@ -183,7 +183,7 @@ func (o *Outcome) Err() error {
 	return nil
 }
 
-// ExitCode is that of Err.
+// ExitCode is the exit code of Err.
 func (o *Outcome) ExitCode() int {
 	switch err := o.Err(); {
 	case errors.Is(err, desk.ErrAssertion):

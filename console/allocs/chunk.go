@@ -259,7 +259,7 @@ type slackTable struct {
 	total int // rows, of which these are the first
 }
 
-// slack is the table of the recorded blocks, with so many rows at most.
+// slack is the table of the recorded blocks, with at most this number of rows.
 func slack(c *desk.Desk, ctx context.Context, all *memory.Fit, limit int) (slackTable, error) {
 	sites, err := c.Session.Mallocs.SlackBySite(ctx)
 	if err != nil {
@@ -310,7 +310,7 @@ func printSlack(o *screen.Output, t *slackTable) {
 	}
 }
 
-// usableRows are what blocks have, and what of it the program asked for if they are recorded.
+// usableRows are the sizes of blocks, and what the program asked for if they are recorded.
 func usableRows(fit *memory.Fit, usable, blocks uint64, row func(n uint64, text string)) {
 	if f := fit; f != nil && f.Blocks > 0 {
 		row(f.Requested, fmt.Sprintf("requested, in %s that are recorded", units.Count(f.Blocks, "block")))

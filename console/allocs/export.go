@@ -40,7 +40,7 @@ func ExportCommand(c *desk.Desk) *shell.Command {
 	return cmd
 }
 
-// placed is how lines are asked for in a format that has them behind functions.
+// placed is how lines are asked for in a format that puts lines behind functions.
 func placed(f report.Format) string {
 	if f.Places {
 		return "[--lines] "
@@ -133,8 +133,8 @@ func formatNames() []string {
 	return names
 }
 
-// Beside is where the export of a capture stands unless told: the capture's name
-// with the format's ending.
+// Beside is where the export of a capture is written by default: the capture's name with the
+// format's ending.
 func (e *Export) Beside(path string) string {
 	return strings.TrimSuffix(path, ".hdb") + e.Format.Extension
 }

@@ -22,7 +22,7 @@ import (
 	"hdb/session"
 )
 
-// tableLimit is how many functions a table of text has unless told.
+// tableLimit is how many functions a table of text has by default.
 const tableLimit = 40
 
 func pageCommands(c *desk.Desk) []*shell.Command {
@@ -139,7 +139,7 @@ func measureFlag(take func(report.Measure)) flags.Flag {
 	})
 }
 
-// Beside is where the page of a capture stands unless told.
+// Beside is where the page of a capture is written by default.
 func (p *Page) Beside(path string) string { return strings.TrimSuffix(path, ".hdb") + ".html" }
 
 // Write writes to the file, or to out if that is "-". A file appears whole or not
@@ -159,7 +159,7 @@ func (p *Page) Write(ctx context.Context, s *session.Session, out io.Writer) err
 	return newFile(s, p.verb, p.File, p.force, to)
 }
 
-// partFlag sets what of a recording a report is of: thread, from or to.
+// partFlag sets which part of a recording a report is of: thread, from or to.
 func partFlag(parts *query.ProfileParts, name string) flags.Flag {
 	switch name {
 	case "thread":

@@ -120,7 +120,7 @@ type leftOut struct {
 	why    error  // why memory is not searched for who holds the blocks; nil: that is not the question
 }
 
-// note says that the blocks were not given back, which is less than that nothing holds them.
+// note says that the blocks were not freed, which says less than that nothing holds them.
 func (l leftOut) note(o *screen.Output) {
 	if l.why != nil {
 		o.Printf("all blocks that were not freed, reachable or not: %v\n", l.why)

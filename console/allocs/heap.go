@@ -171,7 +171,7 @@ func topNumbers(sizes units.Sizes, by heap.Measure, r heap.Row) (numbers []scree
 	return []screen.Span{screen.Plain(sizes.Short(r.LiveBytes)), screen.Plain(units.Grouped(r.LiveBlocks))}, [2]string{"live", "blocks"}
 }
 
-// topped is what top shows: rows, of total, and why they are by this measure if nobody chose it.
+// topped is what top shows: rows, of total, and why they are by this measure if it was not chosen.
 type topped struct {
 	rows  []heap.Row
 	by    heap.Measure
@@ -239,7 +239,7 @@ func showTop(c *desk.Desk, in shell.Input, top topped) {
 	})
 }
 
-// siteName is a site's function as the settings have it.
+// siteName is a site's function as the settings show it.
 func siteName(o *screen.Output, per query.Per, s heap.Site) string {
 	if per == query.PerSize {
 		return o.Sizes.Long(s.Size)
@@ -307,7 +307,7 @@ func viewStackRow(r query.StackRow) stackRowView {
 }
 
 // printUserFrames prints a stack from the function on that the block belongs to, and how many frames are
-// inner: of allocators, wrappers and libraries. all is the command that has them, "" none.
+// inner: of allocators, wrappers and libraries. all is the command that shows these, "" none.
 func printUserFrames(c *desk.Desk, o *screen.Output, st names.Stack, all string) {
 	user := min(c.Session.Selection.UserFrame(st.Frames), len(st.Frames))
 	if user > 0 {
@@ -391,7 +391,7 @@ type whenceView struct {
 	Event  *desk.EventView  `json:"event,omitempty"`
 	Frames []desk.FrameView `json:"frames,omitempty"`
 	Last   *desk.EventView  `json:"last,omitempty"`
-	Before uint64           `json:"freed_before,omitempty"` // the event that had given back what last frees
+	Before uint64           `json:"freed_before,omitempty"` // the event that had freed what last frees
 
 	Mapping *desk.MappedEventView `json:"mapping,omitempty"` // that the address is in, if in no block
 }

@@ -48,7 +48,7 @@ type leaksAsked struct {
 	file           string // of suppressions, "" none
 
 	growth  bool           // growth is asked for
-	moments []query.Moment // of it, empty if none is told
+	moments []query.Moment // of it, empty if none is given
 	over    time.Duration  // of it, 0 if it is not told
 }
 
@@ -169,7 +169,7 @@ func leaksAtExit(c *desk.Desk, in shell.Input) error {
 		return errors.New("leaks: --exit: the program runs already: interrupt stops it")
 	}
 	r, how, err := c.Session.ToExit()
-	for err == nil && how == session.LeavingStops && stopped.CauseOf[*stopped.WrongCall](r) != nil && c.Finishes { // nobody looks around there
+	for err == nil && how == session.LeavingStops && stopped.CauseOf[*stopped.WrongCall](r) != nil && c.Finishes { // the surroundings are not looked at
 		c.Report(in, r)
 		r, how, err = c.Session.ToExit()
 	}

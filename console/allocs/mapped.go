@@ -14,7 +14,7 @@ import (
 )
 
 // What live, top and leaks say of mappings: tables and sums of their own, below those of the blocks. Only the peak
-// is of both, as report.Profile has it.
+// is of both, as in report.Profile.
 
 // viewMappings is nil if there is nothing to say.
 func viewMappings[T any](m *query.Mappings, rows []T, total int) *desk.MappingsView[T] {

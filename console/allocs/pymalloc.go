@@ -105,7 +105,7 @@ type pythonStatsView struct {
 	Alignment    uint64            `json:"alignment_bytes"`
 	MidNodes     int               `json:"tree_inner_nodes,omitempty"`
 	BottomNodes  int               `json:"tree_outer_nodes,omitempty"`
-	Tree         uint64            `json:"tree_bytes,omitempty"` // beside the arenas
+	Tree         uint64            `json:"tree_bytes,omitempty"` // next to the arenas
 	FreeLists    []pythonFreeView  `json:"free_lists,omitempty"`
 	Unread       string            `json:"free_lists_unread,omitempty"` // why they are not known
 	Damaged      []string          `json:"damaged,omitempty"`

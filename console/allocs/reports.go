@@ -150,8 +150,8 @@ func (r *Report) treeFlag(name string) flags.Flag {
 	return flags.Flag{}
 }
 
-// PrintReport writes a report of what the session recorded to w, which may be a
-// terminal, or to its file; that is told to errw.
+// PrintReport writes a report of what the session recorded to w, which may be a terminal, or to its
+// file; errw gets a line about that.
 func PrintReport(w, errw io.Writer, s *session.Session, r *Report) error {
 	c := &desk.Desk{Shell: shell.New(shell.Options{Out: w, JSON: r.JSON}, nil), Session: s}
 	if r.File != "" && !r.JSON {
@@ -241,8 +241,8 @@ type treeView struct {
 	Tree     report.TreeView `json:"tree"`
 }
 
-// reportText is how reports are put on the screen. What goes elsewhere is only cut
-// to a width that somebody asked for.
+// reportText is how reports are put on the screen. What goes elsewhere is only cut to a width that
+// was asked for.
 func reportText(c *desk.Desk) report.Text {
 	t := report.Text{Unicode: screen.BlockElements(c.Opt.Getenv), Path: screen.ShortPath}
 	names := c.Out.Names

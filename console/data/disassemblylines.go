@@ -120,7 +120,7 @@ func (l *codeListing) printByLine(o *screen.Output) {
 	}
 }
 
-// printLines prints source lines as list does; a source that is missing is told once.
+// printLines prints source lines as list does; a missing source is reported once.
 func (l *codeListing) printLines(o *screen.Output, file string, first, last int) {
 	current := 0
 	if f, err := l.d.c.Session.Selection.Frame(); err == nil && f.File == file {

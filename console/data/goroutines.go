@@ -323,7 +323,7 @@ func showGoGroups(c *desk.Desk, in shell.Input, a goroutineArgs, list []view.Gor
 	return nil
 }
 
-// others says how many different values a group has beside the one that is shown.
+// others says how many different values a group has in addition to the one that is shown.
 func others(different int) string {
 	if different <= 1 {
 		return ""

@@ -53,7 +53,7 @@ func infoCommands(c *desk.Desk) []*shell.Command {
 	}
 }
 
-// sourcesPart reads gdb's flags of info sources: what of a file's name the pattern is for.
+// sourcesPart reads gdb's flags of info sources: which part of a file's name the pattern is for.
 func sourcesPart(raw string) (part func(string) string, pattern string, err error) {
 	part = func(file string) string { return file }
 	for strings.HasPrefix(raw, "-") {

@@ -172,8 +172,8 @@ func merging(c *desk.Desk) cpython.Merge {
 	return cpython.MergeNone
 }
 
-// SelectedIn is the number of the selected frame of a stack with functions of Python in it.
-// One of these without a number is told by one below 0, see isSelected.
+// SelectedIn is the number of the selected frame of a stack with functions of Python in it. One of
+// these without a number has one below 0, see isSelected.
 func SelectedIn(c *desk.Desk, frames []names.Frame, native int) int {
 	f, ok := c.Session.Python.Here()
 	if !ok || native < 0 {
@@ -187,8 +187,8 @@ func SelectedIn(c *desk.Desk, frames []names.Frame, native int) int {
 	return native
 }
 
-// withTailCalls adds deduced frames where frames stand as they were found: up to the first
-// of Python, behind which some are left out.
+// withTailCalls adds deduced frames where frames are shown as they were found: up to the first of
+// Python, behind which some are left out.
 func withTailCalls(s *session.Session, frames []names.Frame, called string) []names.Frame {
 	n := slices.IndexFunc(frames, func(f names.Frame) bool { return f.Python() })
 	if n < 0 {

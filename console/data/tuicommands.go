@@ -85,8 +85,8 @@ func (h tuiHost) Fail(err error)             { h.c.Fail(err) }
 func (h tuiHost) Warn(err error)             { h.c.Warn(err) }
 func (h tuiHost) Aside(f func() error) error { return shell.Aside(f) }
 
-// Post gives f to the goroutine that awaits a line. A screen that nobody looks at
-// misses nothing if too many are waiting: it is painted before each prompt.
+// Post gives f to the goroutine that awaits a line. A screen without a viewer misses nothing if too
+// many are waiting: it is painted before each prompt.
 func (h tuiHost) Post(f func()) { h.c.Post(f) }
 
 // Picture finds out what there is to show. A source that was not found is looked for

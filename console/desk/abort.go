@@ -101,7 +101,7 @@ type NeighbourView struct {
 	Frames  []FrameView `json:"frames,omitempty"`
 }
 
-// ViewNeighbour is the block beside a damaged chunk for JSON, nil without one.
+// ViewNeighbour is the block next to a damaged chunk for JSON, nil without one.
 func ViewNeighbour(n *heaps.HeapNeighbour) *NeighbourView {
 	if n == nil {
 		return nil

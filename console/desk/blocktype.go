@@ -27,7 +27,7 @@ var howWords = [...]string{
 	blocktype.Pointer:  "a guess: by the type of a pointer to it",
 }
 
-// PrintBlockType says what type a block is of, and what of it is at an offset.
+// PrintBlockType says what type a block is of, and which part of it is at an offset.
 func PrintBlockType(o *screen.Output, t *blocktype.Type, off uint64) {
 	if t == nil {
 		return

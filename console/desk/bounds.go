@@ -90,7 +90,7 @@ const PythonFlag = `  --python-allocators                  also record calls of 
                   like, whose arenas hide blocks of up to 512 bytes
 `
 
-// startFlags are those of record start beside the bounds.
+// startFlags are those of record start other than the bounds.
 type startFlags struct {
 	Python bool // CPython's own allocators are wanted, too
 	Paused bool // the recording begins paused

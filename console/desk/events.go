@@ -62,8 +62,8 @@ type Listed struct {
 	More  bool // there may be more than total
 }
 
-// ListPart is how many events are laid out before they are printed: somebody who has seen
-// enough, or an output that is full, ends a list of millions at the next part.
+// ListPart is how many events are laid out before they are printed: a user who has seen enough, or
+// an output that is full, ends a list of millions at the next part.
 const ListPart = 256
 
 // ListEvents prints events as they are found, or why there are none: as a table with the place

@@ -119,7 +119,7 @@ func (m *Memory) Parse(spec string) (open bool, err error) {
 	return open, nil
 }
 
-// unsized chooses the size that nobody has said: that of what is there, or the last one.
+// unsized chooses the size that was not given: the size of what is there, or the last one.
 func (m *Memory) unsized(unit values.Unit) {
 	switch {
 	case m.format == 's':
@@ -285,7 +285,7 @@ func (x *examiner) strings() error {
 	return nil
 }
 
-// endOfWide is where the first null character of so many bytes is, -1 without one.
+// endOfWide is where the first null character of that number of bytes is, -1 without one.
 func endOfWide(b []byte, size int) int {
 	for i := 0; i < len(b); i += size {
 		if !bytes.ContainsFunc(b[i:i+size], func(r rune) bool { return r != 0 }) {
@@ -295,7 +295,7 @@ func endOfWide(b []byte, size int) int {
 	return -1
 }
 
-// textOf is a text of characters of so many bytes, in quotes, with gdb's prefix of wide
+// textOf is a text of characters of that number of bytes each, in quotes, with gdb's prefix of wide
 // ones.
 func textOf(b []byte, size int) string {
 	var text []rune

@@ -113,7 +113,7 @@ func PrintReport(c *Desk, o *screen.Output, r *stopped.Report) {
 	}
 	PrintStack(o, shown, ArgumentsOf(c, shown), -1)
 	show := c.Source.Show
-	if r.Leaving { // mostly in exit of the C library: nobody looks for its source
+	if r.Leaving { // mostly in exit of the C library: its source is not looked for
 		show = c.Source.showFound
 	}
 	printed := show(o, r.Frames[len(r.Frames)-1], c.Set.Count("stop-lines"))
@@ -222,7 +222,7 @@ func (v *returnedView) print(o *screen.Output) {
 }
 
 // printMet prints the numbers that have made a condition on state true. If the process continued
-// behind the event, it prints the event's stack, before that of the thread as it stands.
+// behind the event, it prints the event's stack, before the thread's present one.
 func printMet(o *screen.Output, m *stopped.Met) {
 	doubt := func() {
 		if m.Doubt != report.NoDoubt {

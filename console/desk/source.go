@@ -195,7 +195,7 @@ func (v *SourceViewer) between(from, to string, size int) (listRange, error) {
 		return r, nil
 	}
 	end, err := strconv.Atoi(to)
-	if err == nil && to[0] == '+' { // so many lines more, as in gdb
+	if err == nil && to[0] == '+' { // this number of lines more, as in gdb
 		end += r.First
 	}
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 
 // FrameView is a frame for JSON.
 type FrameView struct {
-	Num      *int        `json:"frame,omitempty"` // of a tail call that of the frame that it called, nil if it called the allocator
+	Num      *int        `json:"frame,omitempty"` // of a tail call the return of the frame that it called, nil if it called the allocator
 	PC       string      `json:"pc"`
 	Function string      `json:"function,omitempty"`
 	Linkage  string      `json:"linkage,omitempty"`
@@ -214,7 +214,7 @@ type ReportView struct {
 	Watch    *watchView    `json:"watch,omitempty"`
 	Watched  []*watchView  `json:"also_watched,omitempty"` // by other watchpoints, in the same instruction
 	Returned *returnedView `json:"returned,omitempty"`
-	Before   uint64        `json:"freed_before,omitempty"` // the event that had given back what the event frees
+	Before   uint64        `json:"freed_before,omitempty"` // the event that had freed what the event frees
 	Wrong    *WrongView    `json:"wrong_free,omitempty"`
 	Met      *metView      `json:"met,omitempty"`
 	Left     *leftView     `json:"ended_call,omitempty"`

@@ -14,7 +14,7 @@ import (
 // terminal as they are: it must clean them.
 type Completer func(ctx context.Context, line string, pos int) (head string, words []string, tail string)
 
-// MaxCandidates is the most words that Tab offers. More help nobody.
+// MaxCandidates is the most words that Tab offers. More are of no help.
 const MaxCandidates = 400
 
 // Offer returns what a Completer returns when words can be in place of line[start:pos]. A single

@@ -34,9 +34,9 @@ func (k *HeldKeys) Release() error {
 	return stop()
 }
 
-// Regain takes the keys anew after somebody else had the terminal, who may have left it
-// in other modes. It returns false if there are none any more. It tells warn of an error
-// in giving them back.
+// Regain takes the keys anew after another program had the terminal, which may have left it in
+// other modes. It returns false if there are none any more. It tells warn of an error in returning
+// them.
 func (k *HeldKeys) Regain(warn func(string)) bool {
 	if err := k.Release(); err != nil {
 		warn(err.Error())

@@ -14,8 +14,8 @@ import (
 // editingColumns are what liner wants of a terminal behind the prompt.
 const editingColumns = 10
 
-// columns is the width of the terminal on standard output. It is 0 for one that nobody
-// has told its size: a serial line, a container, a pty of a script.
+// columns is the width of the terminal on standard output. It is 0 for one without a known size: a
+// serial line, a container, a pty of a script.
 func columns() int {
 	width, _, err := term.GetSize(int(os.Stdout.Fd()))
 	if err != nil {
@@ -24,8 +24,8 @@ func columns() int {
 	return width
 }
 
-// tooNarrow reports whether a terminal with so many columns has no place for editing behind the
-// prompt. No character takes more than two columns.
+// tooNarrow reports whether a terminal with that number of columns has no place for editing behind
+// the prompt. No character takes more than two columns.
 func tooNarrow(prompt string, columns int) bool {
 	need := editingColumns
 	for _, r := range prompt {

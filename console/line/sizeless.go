@@ -6,15 +6,15 @@ import (
 	"unsafe"
 )
 
-// assumedColumns and assumedRows are the size of a terminal that nobody has told its size.
+// assumedColumns and assumedRows are the size of a terminal without a known size.
 const (
 	assumedColumns = 80
 	assumedRows    = 24
 )
 
-// newStandIn makes a terminal that has the assumed size and shows nothing, nil where none can be
-// made. liner asks it for the size in place of a terminal without one: the size of that is not
-// hdb's to set, as the inferior sees it, too.
+// newStandIn makes a terminal that has the assumed size and shows nothing, nil where that fails.
+// liner asks it for the size in place of a terminal without one: the size of that is not hdb's to
+// set, as the inferior sees it, too.
 func newStandIn() *os.File {
 	f, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -36,9 +36,9 @@ func (t *terminal) width() int {
 	return assumedColumns
 }
 
-// assumeSize has liner ask the stand-in while the terminal has no size, until restore is called.
-// liner asks the descriptor that package syscall calls Stdout; it writes to os.Stdout, and nothing
-// else in hdb uses the former.
+// assumeSize makes liner ask the replacement while the terminal has no size, until restore is
+// called. liner asks the descriptor that package syscall calls Stdout; it writes to os.Stdout, and
+// nothing else in hdb uses the former.
 func (t *terminal) assumeSize() (restore func()) {
 	if columns() > 0 || t.standIn == nil {
 		return func() {}

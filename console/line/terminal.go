@@ -29,9 +29,9 @@ import (
 // input is a pipe that a goroutine feeds from the terminal while a prompt is
 // open, taking Ctrl-Z out. Keys typed ahead of a prompt stay in the terminal.
 //
-// On a terminal with few columns liner reads lines without editing, and from its pipe: there
-// nobody makes an end of Ctrl-D. So such lines are read from the terminal itself (narrow.go).
-// One without a size is taken to have 80 columns (sizeless.go).
+// On a terminal with few columns liner reads lines without editing, and from its pipe: there Ctrl-D
+// does not end the input. So such lines are read from the terminal itself (narrow.go). One without
+// a size is taken to have 80 columns (sizeless.go).
 type terminal struct {
 	state   *liner.State
 	columns int               // the fewest that state may take the terminal to have
@@ -125,8 +125,8 @@ func (t *terminal) newState() error {
 	return nil
 }
 
-// DropsTyped reports whether a signal key drops what was typed before it, as terminals do
-// unless they are told not to (termios(3): NOFLSH). A Reader of NewTerminal tells them.
+// DropsTyped reports whether a signal key drops what was typed before it, as terminals do by
+// default (termios(3): NOFLSH). A Reader of NewTerminal reports it.
 func DropsTyped(f *os.File) bool {
 	var mode syscall.Termios
 	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), syscall.TCGETS, uintptr(unsafe.Pointer(&mode)))
@@ -214,7 +214,7 @@ func (t *terminal) ReadKey(prompt string) (key string, err error) {
 			return "", err
 		}
 		n, err := t.tty.Read(buf[:])
-		_, _ = io.WriteString(os.Stdout, "\r\x1b[K") // the output continues where the prompt stood
+		_, _ = io.WriteString(os.Stdout, "\r\x1b[K") // the output continues where the prompt was
 		switch {
 		case err != nil || n == 0 || buf[0] == ctrlD:
 			return "", io.EOF

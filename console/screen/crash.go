@@ -20,7 +20,7 @@ type crashNet struct {
 	aside func(func() error) error
 }
 
-// netDone is what a net is told that has nothing to do.
+// netDone tells a net that it has nothing to do.
 const netDone = "done"
 
 // netScript restores the modes at the first word of a panic: a shell takes over

@@ -44,10 +44,10 @@ type FullScreen struct {
 	handler signalAction
 }
 
-// A User is told, on other goroutines, what becomes of its screen.
+// A User is called, on other goroutines, when its screen changes.
 type User struct {
 	Resized func() // or may have been
-	Lost    func() // somebody else had the terminal
+	Lost    func() // another program had the terminal
 }
 
 // Begin gives the terminal to a user. before is written to the screen that is left.
@@ -75,8 +75,8 @@ func (s *FullScreen) End() {
 // Stat describes the terminal's file.
 func (s *FullScreen) Stat() (os.FileInfo, error) { return s.tty.Stat() }
 
-// write writes to the terminal unless it is somebody else's. Errors are those
-// of a terminal that hung up, which the reader finds out.
+// write writes to the terminal unless another program has it. Errors are those of a terminal that
+// hung up, which the reader finds out.
 func (s *FullScreen) write(text, last string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *FullScreen) write(text, last string) {
 	}
 }
 
-// Show writes lines, which are clean and fit, to a screen of so many rows.
+// Show writes lines, which are clean and fit, to a screen of that number of rows.
 func (s *FullScreen) Show(lines []string, rows int) {
 	var b strings.Builder
 	b.WriteString("\x1b[0m\x1b[?25l\x1b[?7l")

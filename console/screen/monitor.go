@@ -37,7 +37,7 @@ type Monitor struct {
 	Span    time.Duration        // from From to To of the rows; 0: nothing to compare
 	Since   time.Duration        // from Base of the rows to now
 
-	// As the keys have it.
+	// In the order of the keys.
 	by        heap.Measure
 	order     monitorOrder
 	PerThread bool
@@ -55,7 +55,7 @@ type Monitor struct {
 	sizes     units.Sizes
 }
 
-// The filters, in the order in which they are told.
+// The filters, in the order in which they are shown.
 const (
 	filterAny = iota
 	filterFunction
@@ -100,8 +100,8 @@ func (v *Monitor) Path() []MonitorKey {
 // A MonitorSum is a sum over events.
 type MonitorSum struct {
 	Bytes, Count         uint64 // allocated in all
-	LiveBytes, LiveCount uint64 // not given back
-	Temporary            uint64 // blocks given back before another one was allocated
+	LiveBytes, LiveCount uint64 // not freed
+	Temporary            uint64 // blocks freed before another one was allocated
 }
 
 // monitorOrder is what the rows are sorted by.

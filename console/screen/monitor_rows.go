@@ -24,7 +24,7 @@ func (v *Monitor) of(n *MonitorSum) uint64 {
 	return n.LiveBytes
 }
 
-// beside is the number that is shown with it.
+// beside is the number that is shown next to it.
 func (v *Monitor) beside(n *MonitorSum) string {
 	switch v.by {
 	case heap.ByLive:
@@ -184,7 +184,7 @@ func (v *Monitor) heading(columns []monitorColumn, width int) string {
 	return reversed((&Output{}).fit([]Span{{plain, b.String() + mark(orderName, "function")}}, 0, width), width)
 }
 
-// leastName are the columns that the name of a function keeps beside its place.
+// leastName are the columns that the name of a function keeps next to its place.
 const leastName = 12
 
 // row is a function's, or a line's of those that were gone into.
@@ -215,7 +215,7 @@ func (v *Monitor) row(o *Output, columns []monitorColumn, r *MonitorRow, whole u
 	return append(row, Span{styleFunc, name}, place)
 }
 
-// place is where a row's function stands, or the line that was gone into.
+// place is where a row's function is, or the line that was gone into.
 func (v *Monitor) place(r *MonitorRow) Span {
 	switch {
 	case r.Site.File != "" && len(v.path) > 0:

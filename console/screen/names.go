@@ -112,7 +112,7 @@ func identifier(c byte) bool {
 	return c == '_' || c == '$' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
 
-// opensArguments reports whether the < that rest begins with is that of arguments.
+// opensArguments reports whether the < that rest begins with begins arguments.
 func opensArguments(before, rest string) bool {
 	switch {
 	case before == "":

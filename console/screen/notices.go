@@ -8,10 +8,10 @@ import (
 	"hdb/internal/units"
 )
 
-// Notices are lines about what happens beside the command. They come from any
-// goroutine, also from the one that takes events from the probe's ring while a
-// command prints or a person types: each is written as one piece between two
-// lines of the output, and kept back while a line is being edited.
+// Notices are lines about what happens while the command runs. They come from any goroutine, also
+// from the one that takes events from the probe's ring while a command prints or a person types:
+// each is written as one piece between two lines of the output, and kept back while a line is being
+// edited.
 type Notices struct {
 	mu   sync.Mutex   // held for one line of the output
 	held int          // prompts that are open
@@ -21,7 +21,7 @@ type Notices struct {
 	log     consoleLines
 	prompt  Prompt      // a line that is edited while the program runs in the background; nil: none
 	covered bool        // something was printed over it
-	shown   io.Writer   // where a line of progress stands, nil: nowhere
+	shown   io.Writer   // where a line of progress is, nil: nowhere
 	width   int         // the columns of the terminal to which lines are broken; 0: they are not
 	said    *transcript // what was printed last, for a split screen that is painted anew; nil: is not kept
 }

@@ -144,8 +144,8 @@ func (o *Output) Until(givenUp func() bool) (restore func()) {
 	return func() { o.givenUp = before }
 }
 
-// Whole lets a command print although Ctrl-C may have ended it, until restore is
-// called. What was done, and where a program was interrupted, is told in any case.
+// Whole lets a command print although Ctrl-C may have ended it, until restore is called. What was
+// done, and where a program was interrupted, is printed in any case.
 func (o *Output) Whole() (restore func()) { return o.Until(nil) }
 
 // EndPaging ends the paging. It also ends the silence after the answer q.

@@ -35,9 +35,8 @@ func (p *Picture) Key() string {
 	return fmt.Sprintf("%s:%d-%d %t %s", p.File, p.First, p.Last, p.Listed, p.Where)
 }
 
-// around is the first line of a window of so many rows that shows the picture's
-// lines, when it began at top before: it stays if they are all seen, and has them
-// in the middle otherwise.
+// around is the first line of a window of that number of rows that shows the picture's lines, when
+// it began at top before: it stays if they are all seen, and shows them in the middle otherwise.
 func (p *Picture) around(top, rows int) int {
 	if top > 0 && p.First >= top && p.Last < top+rows {
 		return top
@@ -157,7 +156,7 @@ func (p *Picture) bar(o *Output, onSource bool, width int) string {
 	return "-" + text + strings.Repeat("-", max(0, width-1-textWidth(text)))
 }
 
-// reversed is text, of so many columns, in exchanged colours (SGR 7).
+// reversed is text, of that number of columns, in exchanged colours (SGR 7).
 func reversed(text string, width int) string {
 	return "\x1b[7m" + text + strings.Repeat(" ", max(0, width-cells(text))) + "\x1b[0m"
 }

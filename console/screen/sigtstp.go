@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// A signalAction is what the kernel does at SIGTSTP, as rt_sigaction(2) has it: 32
-// bytes at most, all zero for the default. It is kept here while the default holds.
+// A signalAction is what the kernel does at SIGTSTP, see rt_sigaction(2): 32 bytes at most, all
+// zero for the default. It is kept here while the default holds.
 type signalAction [4]uint64
 
 // remove makes SIGTSTP stop hdb, and keeps the handler that there was.

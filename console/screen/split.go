@@ -11,9 +11,8 @@ import (
 
 // A KeySharer is a reader of lines that can share its terminal with a split screen.
 type KeySharer interface {
-	// Share names what takes keys before the line editor has them, and what is
-	// called right before hdb is suspended and right after it was. All three are
-	// called on a goroutine of the reader's.
+	// Share names what takes keys before the line editor gets them, and what is called right before
+	// hdb is suspended and right after it was. All three are called on a goroutine of the reader's.
 	Share(take func(typed []byte) (rest []byte), away, back func())
 }
 
@@ -42,7 +41,7 @@ type Split struct {
 	screen     FullScreen
 	onSource   atomic.Bool // the arrow keys are the source's
 	ctrlX      bool        // of the goroutine that reads keys: Ctrl-X came
-	stale      atomic.Bool // somebody else had the terminal: all is to be painted
+	stale      atomic.Bool // another program had the terminal: all is to be painted
 	rows, cols int         // of the terminal when it was painted; 0 not yet
 	shown      Picture
 	top, left  int    // the first line and the first column shown
@@ -203,8 +202,8 @@ func (t *Split) ConsoleHeight(whole int) int {
 	return whole
 }
 
-// lost is called on another goroutine when somebody else had the terminal. What was
-// on it is painted again at the open prompt, or before the next.
+// lost is called on another goroutine when another program had the terminal. What was on it is
+// painted again at the open prompt, or before the next.
 func (t *Split) lost() {
 	t.stale.Store(true)
 	t.host.Post(func() {

@@ -81,7 +81,7 @@ func (t *Split) taken(typed []byte) int {
 // page is how far PgUp and PgDn go: one line stays in sight.
 func (t *Split) page() int { return max(1, divide(t.rows, t.cols).source-1) }
 
-// scroll moves the source window by so many lines.
+// scroll moves the source window by a number of lines.
 func (t *Split) scroll(lines int) {
 	d := divide(t.rows, t.cols)
 	if t.On() && d.fits() && t.shown.Text != nil {
@@ -90,7 +90,7 @@ func (t *Split) scroll(lines int) {
 	}
 }
 
-// shift moves it by so many columns.
+// shift moves it by a number of columns.
 func (t *Split) shift(columns int) {
 	if t.On() && t.shown.Text != nil {
 		t.left = min(max(0, t.left+columns), maxShown)

@@ -68,7 +68,7 @@ func (t *TreeBrowser) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// regain is called when somebody else had the terminal.
+// regain is called when another program had the terminal.
 func (t *TreeBrowser) regain() { t.quit = !t.held.Regain(t.split.host.Notify) || t.quit }
 
 // typed is called with keys, on a goroutine of the reader's. None at all is a

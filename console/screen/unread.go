@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Unread tells the error of a standard output that nobody reads any more, as of `hdb help leaks | head -4`:
+// Unread tells the error of a standard output that is no longer read, as of `hdb help leaks | head -4`:
 // whoever closed it knows, and no text is printed for it.
 func Unread(err error) bool {
 	var of *fs.PathError

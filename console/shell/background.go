@@ -13,7 +13,7 @@ import (
 
 // A Background is a command that lets the program run while lines continue to be read, as `continue
 // &` asks for. The command has the console's goroutine, which the process needs. A goroutine of the
-// background reads lines and has each run on the console's, within Session.Beside: between what the
+// background reads lines and runs each on the console's, within Session.Beside: between what the
 // process needs of hdb, and without a stop.
 type Background struct {
 	c *Shell
@@ -74,7 +74,7 @@ func (b *Background) run(text, command string) {
 	}
 }
 
-// feed reads lines and has them run until the command has ended, or the input.
+// feed reads lines and runs them until the command has ended, or the input.
 func (b *Background) feed() {
 	defer close(b.fed)
 	for more := true; more; {
@@ -229,7 +229,7 @@ func (b *Background) do(f func()) bool {
 	}
 }
 
-// refused is why a command cannot run beside the program, nil if it can. One that ends the
+// refused is why a command cannot run while the program runs, nil if it can. One that ends the
 // console's work with the process stops the program and runs then.
 func (b *Background) refused(cmd *Command, in Input) error {
 	switch {

@@ -34,8 +34,8 @@ func (k completer) complete(ctx context.Context, text string, pos int) (head str
 	return head, words, tail
 }
 
-// Complete is the Tab key: the words that could be where the one before byte offset pos stands,
-// none if ctx ends before all were looked at.
+// Complete is the Tab key: the words that could be where the one before byte offset pos is, none if
+// ctx ends before all were looked at.
 func (c *Shell) Complete(ctx context.Context, text string, pos int) (head string, words []string, tail string) {
 	left := text[:pos]
 	reading := capture.NewReading(ctx)
@@ -136,7 +136,7 @@ func (k completer) wordsOf(kind ArgKind, cmd *Command, word string) []string {
 	return k.c.host.Words(kind, word)
 }
 
-// synopsisWords are the lower-case words of a synopsis: what is typed as it stands.
+// synopsisWords are the lower-case words of a synopsis: what is typed literally.
 func synopsisWords(s string) []string {
 	var words []string
 	for _, w := range strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" []|\n", r) }) {

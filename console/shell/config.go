@@ -99,8 +99,8 @@ func (c *Shell) ReadConfig(none bool) {
 	}
 }
 
-// readInit runs a file of commands if nobody but the user and root can have written it, as such a file can run programs.
-// It runs the very text that was checked.
+// readInit runs a file of commands if only the user and root can have written it, as such a file can run programs. It
+// runs the very text that was checked.
 func readInit(c *Shell, path string) error {
 	file, st, err := regular.Open(path)
 	switch {

@@ -175,7 +175,7 @@ func UpperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 // A Topic is a chapter of the help that is no command.
 type Topic struct{ Name, Short, Text string }
 
-// topicNames are what help takes beside commands.
+// topicNames are what help takes in addition to commands.
 func (t *Table) topicNames() []string {
 	var names []string
 	for _, c := range Chapters() {

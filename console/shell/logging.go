@@ -16,7 +16,7 @@ import (
 type loggingFile struct {
 	mu  sync.Mutex
 	f   *os.File // nil: nothing is copied; its name is as it was typed
-	err error    // why the last copy ended, nil when it was told
+	err error    // why the last copy ended, nil when it was reported
 }
 
 // start begins to copy to a file, behind what it holds unless it is to be overwritten.

@@ -47,7 +47,7 @@ type pager struct {
 	kept    bytes.Buffer // before it was started
 	cmd     *exec.Cmd    // nil: not started
 	stdin   io.WriteCloser
-	left    bool  // it has ended, nobody reads any more
+	left    bool  // it has ended, it is no longer read
 	failed  error // why it was not started
 }
 

@@ -7,7 +7,7 @@ import (
 	"hdb/console/screen"
 )
 
-// A Printer prints what commands have found and what happens beside them, in words or as JSON.
+// A Printer prints what commands have found and what happens while they run, in words or as JSON.
 type Printer struct {
 	Opt     Options
 	Out     *screen.Output // data
@@ -61,7 +61,7 @@ func (p *Printer) Warn(err error) {
 	p.Err.Line(screen.Warning("warning: "), screen.Plain(err.Error()))
 }
 
-// Notify prints a line about something that happened beside the command. Any goroutine may call it.
+// Notify prints a line about something that happened while the command ran. Any goroutine may call it.
 func (p *Printer) Notify(line string) {
 	if p.Opt.JSON {
 		p.Notices.Print(p.Opt.Out, JSONLine("notice", notice{line}))

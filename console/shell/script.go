@@ -107,8 +107,8 @@ func (e *lineError) Error() string {
 
 func (e *lineError) Unwrap() error { return e.err }
 
-// located tells the place of an error, at a line by its number from 1. A block leaves that
-// to the script around it, so that the place is told once.
+// located adds the place of an error, at a line by its number from 1. A block leaves that to the
+// script around it, so that the place is there once.
 func (s *scriptSource) located(at int, err error) error {
 	of, inBlock := err.(*lineError)
 	switch {

@@ -198,7 +198,7 @@ func (c *Shell) Greet() {
 	}
 }
 
-// ending reports whether no more commands may run: nobody reads what they print, or a signal asked
+// ending reports whether no more commands may run: what they print is not read, or a signal asked
 // hdb to end.
 func (c *Shell) ending() bool { return c.Out.Err() != nil || c.sig.terminated() }
 
@@ -239,7 +239,7 @@ func (c *Shell) Top(line string) { c.interp.top(line) }
 // Quit has no more lines read.
 func (c *Shell) Quit() { c.interp.quit = true }
 
-// Scripted reports whether the line that runs was typed by nobody: a script's, a definition's or one of a stop's.
+// Scripted reports whether the line that runs was not typed: a script's, a definition's or one of a stop's.
 func (c *Shell) Scripted() bool { return c.interp.depth > 0 || c.interp.hooking }
 
 // Block reads the lines up to the matching `end` from wherever the command itself came from.

@@ -27,7 +27,7 @@ type signals struct {
 	interrupt func() error // stops the inferior; safe from any goroutine
 
 	mu      sync.Mutex           // guards the next one
-	cancels []context.CancelFunc // of the commands that run, one beside the other, the innermost last
+	cancels []context.CancelFunc // of the commands that run, at the same time, the innermost last
 
 	going   func() bool // reports whether the inferior runs; safe from any goroutine
 	hooking atomic.Bool // the commands of a stop are run
@@ -105,7 +105,7 @@ func (s *signals) deliver() {
 		cancel()
 		// The error is that the inferior is gone or stopped already: nothing to interrupt.
 		_ = s.interrupt()
-	case beside: // what is asked beside the program ends, not its run
+	case beside: // what is asked while the program runs ends, not its run
 		cancel()
 	default: // the program continues, and the key is for what a line does apart
 		if cancel := s.apart.Load(); cancel != nil {
@@ -125,7 +125,7 @@ func (s *signals) cancelHooks() {
 	}
 }
 
-// innermost cancels the command that runs beside all others, nil: none runs. The caller has mu.
+// innermost cancels the command that runs last of all, nil: none runs. The caller has mu.
 func (s *signals) innermost() context.CancelFunc {
 	if len(s.cancels) == 0 {
 		return nil

@@ -29,8 +29,8 @@ type Command struct {
 	Raw    bool
 	Repeat Repeat
 	Needs  Need
-	// Resumes has it let the program run, so that & may follow its line. Beside is whether
-	// it can be asked meanwhile, which holds for its Sub, too.
+	// Resumes lets the program run, so that & may follow its line. Beside is whether it can be
+	// asked meanwhile, which holds for its Sub, too.
 	Resumes bool
 	Beside  Beside
 	// Direct has it print at once, not through $PAGER: it may run the program, by a function

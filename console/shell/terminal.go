@@ -64,9 +64,9 @@ func (c *Shell) Interactive() bool {
 	return c.In != nil && c.In.Interactive() && !c.Opt.Batch && !c.Opt.JSON
 }
 
-// Confirm asks the person who typed the command. A command of a script, and one
-// that comes from no terminal, has nobody to ask: as in gdb the answer is then yes,
-// which is said, and the line after it remains a command.
+// Confirm asks the person who typed the command. A command of a script, and one that comes from no
+// terminal, has no one to ask: as in gdb the answer is then yes, which is said, and the line after
+// it remains a command.
 func (c *Shell) Confirm(format string, args ...any) bool {
 	if !c.Set.Flag("confirm") || c.Opt.Batch || c.Opt.JSON {
 		return true
@@ -115,7 +115,7 @@ func (c *Shell) ReadLine(prompt string) (string, error) {
 
 // askMore is the pager's question.
 func (c *Shell) askMore() bool {
-	if !c.Interactive() || c.Bg != nil { // the process waits for what is done beside it
+	if !c.Interactive() || c.Bg != nil { // the process waits for what is done meanwhile
 		return true
 	}
 	const question = "-- more: Enter, c (all of it), q (no more) -- "

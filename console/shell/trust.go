@@ -36,7 +36,7 @@ func (f trustedFile) String() string {
 	return fmt.Sprintf("%s %d %04o %s", f.digest, f.owner, f.mode, f.dir)
 }
 
-// parseTrusted reads a line of the list. That of an older hdb is a directory alone.
+// parseTrusted reads a line of the list. A line of an older hdb is a directory alone.
 func parseTrusted(line string) (f trustedFile, ok bool) {
 	if filepath.IsAbs(line) {
 		return trustedFile{dir: line}, true

@@ -141,7 +141,7 @@ func finishStop(st *breakpoints.Stop, indent string) []string {
 	return lines
 }
 
-// signalLines are the commands for what handle was told.
+// signalLines are the commands for what handle has set.
 func signalLines(s *session.Session) []string {
 	var lines []string
 	word := func(on bool, what string) string {

@@ -121,8 +121,8 @@ func whereDecided(d session.StopDetail) string {
 	return strings.Join(parts, "; ")
 }
 
-// asksStack tells names of a condition that are about the stack: what they say of
-// one stack is kept.
+// asksStack tells names of a condition that ask about the stack: what they say of one stack is
+// kept.
 func asksStack(name string) bool { return name == "func()" || name == "module()" || name == "caller()" }
 
 func viewStop(st *breakpoints.Stop) stopView {

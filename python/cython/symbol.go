@@ -25,7 +25,7 @@ const (
 // A Symbol is what the name of a generated C function tells.
 type Symbol struct {
 	Kind  Kind
-	Name  string // module.class.function; of machinery as C has it
+	Name  string // module.class.function; of machinery as in C
 	Guess bool   // the C name could be another function's, too, or has only a part of the name
 }
 
@@ -110,11 +110,11 @@ func path(text string, modules []string) (name, last string, guess, ok bool) {
 	return strings.ReplaceAll(strings.Join(append(parts, last), "."), "_dot_", "."), last, guess, true
 }
 
-// classLike tells a name as classes have it: nothing else begins with a capital letter.
+// classLike tells a name such as classes have: nothing else begins with a capital letter.
 func classLike(name string) bool { return name[0] >= 'A' && name[0] <= 'Z' }
 
-// Plain is a name as Cython has it without what it adds for functions of fused types; false
-// if there is no name in it.
+// Plain is a name of Cython's without what it adds for functions of fused types; false if there is
+// no name in it.
 func Plain(qualified string) (string, bool) {
 	i := strings.LastIndexByte(qualified, '.') + 1
 	last := fused().ReplaceAllString(qualified[i:], "")
@@ -134,8 +134,8 @@ func IsSource(file string) bool {
 	return false
 }
 
-// CNames are the functions of C that the function is made of, as far as they can be told: a
-// def function's body has the number before that of what takes its arguments.
+// CNames are the functions of C that the function is made of, as far as they are known: a def
+// function's body has the number before the number of what takes its arguments.
 func (f *Function) CNames() (names []string) {
 	for _, c := range []string{f.CName, f.PyCName} {
 		if c == "" {

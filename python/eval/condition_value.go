@@ -55,7 +55,7 @@ type conditions struct {
 	names Names
 }
 
-// truth is that of a node, as `if` takes it.
+// truth is the truth of a node, as `if` takes it.
 func (c conditions) truth(n *node) (bool, error) {
 	switch n.op {
 	case "and", "or":

@@ -7,8 +7,7 @@ import (
 	"hdb/python/layout"
 )
 
-// An item is a key of a dict with its value. hash is that of the key, 0 where the table has
-// none.
+// An item is a key of a dict with its value. hash is the key's, 0 where the table has none.
 type item struct {
 	key, value addr.Run
 	hash       int64

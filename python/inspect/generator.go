@@ -6,7 +6,7 @@ import (
 	"hdb/internal/addr"
 )
 
-// A Generator is what is told of a generator, a coroutine or an asynchronous generator.
+// A Generator is what is known of a generator, a coroutine or an asynchronous generator.
 type Generator struct {
 	Name  string // qualified
 	State GeneratorState

@@ -86,7 +86,7 @@ func (p *printer) described(at addr.Run, c Class, all []Variable) (done bool, er
 	return true, nil
 }
 
-// isEnum tells classes whose own class is that of Enum.
+// isEnum tells classes whose own class is Enum's.
 func (c Class) isEnum() bool {
 	if c.Flags&layout.IsHeapType == 0 {
 		return false
@@ -103,7 +103,7 @@ func (c Class) isEnum() bool {
 	return false
 }
 
-// member writes that of an Enum: its name is None if it is a sum of flags that has none.
+// member writes the member of an Enum: its name is None if it is a sum of flags that has none.
 func (p *printer) member(c Class, all []Variable) error {
 	p.out.WriteString("<" + c.Short())
 	var name, value addr.Run

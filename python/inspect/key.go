@@ -23,7 +23,7 @@ type Key struct {
 	Source string // as it was written
 }
 
-// hash is that of a number, which dicts keep beside their keys (_PyHASH_MODULUS).
+// hash is the hash of a number, which dicts keep next to their keys (_PyHASH_MODULUS).
 func (k Key) hash() (int64, bool) {
 	if k.Kind != KeyInt {
 		return 0, false

@@ -9,7 +9,7 @@ import (
 	"hdb/internal/addr"
 )
 
-// A memory is that of the process.
+// A memory is the memory of the process.
 type memory struct {
 	io.ReaderAt
 	left *int // if it is not nil, how many bytes may still be read

@@ -49,14 +49,14 @@ func (r *Reader) Singleton(at addr.Run) string {
 	return ""
 }
 
-// Bounded is the reader of so many bytes, which what memory says cannot draw out.
+// Bounded is a reader of that number of bytes, which what memory says cannot draw out.
 func (r *Reader) Bounded(left int) *Reader {
 	b := *r
 	b.left = &left
 	return &b
 }
 
-// IsBounded reports whether the reader reads only so many bytes.
+// IsBounded reports whether the reader reads only a number of bytes.
 func (r *Reader) IsBounded() bool { return r.left != nil }
 
 // Count is how many elements an object says that it has.

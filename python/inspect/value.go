@@ -46,7 +46,7 @@ func (r *Reader) Length(v Value) (uint64, error) {
 	at := 0
 	switch {
 	case c.Flags&(layout.IsText|layout.IsDict) != 0, c.Flags&(layout.IsTuple|layout.IsList|layout.IsBytes) != 0:
-		at = r.layout.Object.Count // that of str and dict is at the same place
+		at = r.layout.Object.Count // str's and dict's are at the same place
 	}
 	if at == 0 {
 		switch c.BuiltinBase() {

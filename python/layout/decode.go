@@ -25,7 +25,7 @@ type TextState struct {
 	Ready   bool // up to 3.11
 }
 
-// StateOf is that of a str object whose struct begins with b.
+// StateOf is the state of a str object whose struct begins with b.
 func (t *Text) StateOf(b []byte) TextState {
 	s := b[t.State] // two bits of interned, three of the kind
 	return TextState{Width: int(s >> 2 & 7), Compact: s&(1<<5) != 0, ASCII: s&(1<<6) != 0, Ready: s&(1<<7) != 0}

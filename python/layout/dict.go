@@ -81,7 +81,7 @@ func (t *Table) Item(b []byte, n int) (key, value addr.Run) {
 	return pointer(b, at), pointer(b, at+8)
 }
 
-// Hash is that of the nth key in b, 0 if entries have none.
+// Hash is the hash of the nth key in b, 0 if entries have none.
 func (t *Table) Hash(b []byte, n int) int64 {
 	if !t.Hashed {
 		return 0
@@ -127,7 +127,7 @@ func (l *Layout) Values(at addr.Run) addr.Run {
 // A Class is what the struct of a type says of its objects.
 type Class struct {
 	Flags       uint64
-	Basic, Item int64 // bytes of an object, and of each of its elements
+	Basic, Item int64 // bytes of an object, and of one element
 	DictAt      int64 // where an object has its dict, negative from its end; 0 without
 }
 
@@ -171,7 +171,7 @@ func (l *Layout) Attributes(at addr.Run, c Class, read func(addr.Run) (uint64, e
 }
 
 // dictOffset is where an object has its dict, 0 without. tp_dictoffset is negative if it counts from the end of the
-// object: that of a subclass of int, say, whose objects have different sizes.
+// object: as for a subclass of int, whose objects have different sizes.
 func (l *Layout) dictOffset(at addr.Run, c Class, read func(addr.Run) (uint64, error)) (int64, error) {
 	off := c.DictAt
 	if off == 0 || off > c.Basic || off < -c.Basic {

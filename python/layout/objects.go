@@ -137,7 +137,7 @@ const (
 	ExtraSize      = 64
 )
 
-// objects are those of builds whose PyObject has so many bytes. The elements of a PyVarObject follow its count.
+// objects are those of builds whose PyObject has head bytes. The elements of a PyVarObject follow its count.
 func objects(head int) Objects {
 	elements := head + 8
 	return Objects{

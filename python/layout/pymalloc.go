@@ -24,7 +24,7 @@ const (
 // struct pool_header.
 const (
 	PoolUsed     = 0
-	PoolFree     = 8 // the first block that was given back
+	PoolFree     = 8 // the first block that was freed
 	PoolNext     = 16
 	PoolPrevious = 24
 	PoolClass    = 36
@@ -65,8 +65,8 @@ type FreeList struct {
 	Object    string // the class that the last item of the array has
 }
 
-// FreeLists are those of a version. The lists of tuples are by length: twenty counts, of which the first is that of
-// the length FirstTuple.
+// FreeLists are the free lists of a version. The lists of tuples are by length: twenty counts, of which the first
+// is for the length FirstTuple.
 type FreeLists struct {
 	Static                         bool // up to 3.9
 	Lists                          []FreeList

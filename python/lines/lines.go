@@ -143,7 +143,7 @@ func hexDigit(c byte) byte {
 
 func has(list string, op byte) bool { return strings.IndexByte(list, op) >= 0 }
 
-// Line is that of the instruction at an offset, 0 if it has none.
+// Line is the line of the instruction at an offset, 0 if it has none.
 func (m *Map) Line(offset int) int {
 	if r := m.rangeOf(offset); r != nil {
 		return r.Line
@@ -188,7 +188,7 @@ func (m *Map) Before(offset int) int {
 	return m.instrs[i-1]
 }
 
-// opcode is that of the instruction at an offset.
+// opcode is the opcode of the instruction at an offset.
 func (m *Map) opcode(offset int) byte {
 	if offset < 0 || offset >= len(m.code.Bytecode) {
 		return 0

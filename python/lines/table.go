@@ -14,9 +14,9 @@ const noEnd = math.MaxInt32
 // word is the size of an instruction without its cache, bytes.
 const word = 2
 
-// Each calls yield with the ranges of a table of lines in their order, until it returns
-// false: co_lnotab up to 3.9, co_linetable of 3.10, that of 3.11 and later. Neighbours may
-// have the same line.
+// Each calls yield with the ranges of a table of lines in their order, until it returns false:
+// co_lnotab up to 3.9, co_linetable of 3.10, and the one of 3.11 and later. Neighbours may have the
+// same line.
 func Each(minor, firstLine int, table []byte, yield func(Range) bool) {
 	switch {
 	case minor < 10:

@@ -32,7 +32,7 @@ type Tally struct {
 	Bytes     int64 // as sys.getsizeof tells
 	Tracked   int
 	Unreached int
-	// Unknown tells that they have a __sizeof__ which hdb does not know: Bytes is that of their structs.
+	// Unknown tells that they have a __sizeof__ which hdb does not know: Bytes is the size of their structs.
 	Unknown bool
 	Torn    int // objects whose size is nonsense, which are not in Bytes
 }

@@ -8,7 +8,7 @@ import (
 	"hdb/python/layout"
 )
 
-// A Heap is the objects of the interpreters of one runtime, of a process that stands still.
+// A Heap is the objects of the interpreters of one runtime, of a stopped process.
 type Heap struct {
 	in      *python.Interpreter
 	runtime python.Runtime
@@ -24,7 +24,7 @@ type Heap struct {
 }
 
 // Open prepares to read the objects of an interpreter. What was read is kept by the Heap, which is
-// of one stop therefore. givenUp tells that nobody waits for the answer any more.
+// of one stop therefore. givenUp tells that no caller waits for the answer.
 func Open(in *python.Interpreter, mem python.Memory, symbols python.Symbols, givenUp func() bool) (*Heap, error) {
 	rt, err := in.Runtime()
 	if err != nil {

@@ -68,7 +68,8 @@ func (h *Heap) inBlock(block addr.Run, size uint64, seen *marks) (object addr.Ru
 	return 0, nil
 }
 
-// fits reports whether an object has room in so many bytes. The struct of a str is shorter than its type says.
+// fits reports whether an object has room in that number of bytes. The struct of a str is shorter than its type
+// says.
 func (h *Heap) fits(at addr.Run, t *Type, size uint64) bool {
 	if t.kind != textKind {
 		return uint64(t.Basic) <= size

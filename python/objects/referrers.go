@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	maxReferrers = 10000 // that are told of
+	maxReferrers = 10000 // that are reported
 	maxHolders   = 1000  // whose own referrers are looked for
 )
 
@@ -67,7 +67,7 @@ func (h *Heap) Referrers(target addr.Run) (*Referrers, error) {
 		return nil, err
 	}
 	s := &search{h: h, target: target, owners: newSet(true), above: map[addr.Run]link{}}
-	frames := map[addr.Run]bool{} // that are told of as those of threads
+	frames := map[addr.Run]bool{} // that are reported as those of threads
 	w := walk{h: h, rooted: func(f FrameRoot, to addr.Run, e edge) {
 		frames[f.At] = h.l.FrameObject.Frame == 0
 		if to == target && !(h.l.FrameObject.Frame == 0 && e == edge{}) {
@@ -222,7 +222,7 @@ func (s *search) chain(l link) []link {
 // top is the outermost reference that leads to one.
 func (s *search) top(l link) link { return s.chain(l)[0] }
 
-// nameless describes objects that are told of by who has them.
+// nameless describes objects that are described by what has them.
 func nameless(t *Type) bool {
 	switch t.kind {
 	case listKind, tupleKind, dictKind, orderedKind, setKind, dequeKind:

@@ -170,7 +170,7 @@ func (h *Heap) textSize(at addr.Run) int64 {
 }
 
 // dictSize is what a dict has elsewhere: values that it does not have with its keys, and the keys unless others
-// have them, too.
+// share them.
 func (h *Heap) dictSize(at addr.Run) int64 {
 	b := h.mem.view(at, h.l.Dict.Size)
 	if b == nil {

@@ -29,7 +29,7 @@ const (
 	child     // of an Element
 )
 
-// A visitor is told of the references of an object.
+// A visitor is called for the references of an object.
 type visitor func(to addr.Run, e edge)
 
 // traverse describes the references that an object has.

@@ -165,7 +165,7 @@ func (h *Heap) ofGenerator(at addr.Run, t *Type, visit visitor) error {
 	return h.variables(at+addr.Run(l.Frame), true, visit)
 }
 
-// ofModule describes what the state of a module points to, which C code has beside it.
+// ofModule describes what the state of a module points to, which C code has in addition.
 func (h *Heap) ofModule(at addr.Run, visit visitor) {
 	def, state := h.mem.field(at, h.l.Module.Def), h.mem.field(at, h.l.Module.State)
 	if def == 0 || state == 0 {

@@ -26,7 +26,7 @@ type Type struct {
 	isGC   addr.Run // the function that tells which of its objects the collector knows
 }
 
-// A kind is what an object's struct is like: that of the nearest known type that its type is made of.
+// A kind is what an object's struct is like: the kind of the nearest known type that its type is made of.
 type kind uint8
 
 const (
@@ -55,7 +55,7 @@ const (
 	elementKind
 )
 
-// kinds are those of types by tp_name. A name without a module is that of a type which C code declares.
+// kinds are the kinds of types by tp_name. A name without a module is a type's which C code declares.
 var kinds = map[string]kind{
 	"object": plain, "float": leaf, "complex": leaf, "NoneType": leaf, "ellipsis": leaf, "NotImplementedType": leaf,
 	"bytes": varLeaf, "str": textKind, "int": intKind, "list": listKind, "tuple": tupleKind, "dict": dictKind,

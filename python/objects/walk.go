@@ -33,7 +33,7 @@ type walk struct {
 	pools      error // why there may be more in blocks
 }
 
-// run walks. Its error is that nothing is known, or nobody waits any more.
+// run walks. Its error is that nothing is known, or no caller waits.
 func (w *walk) run() error {
 	states, err := w.h.collectors()
 	if err != nil {

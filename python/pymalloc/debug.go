@@ -20,7 +20,7 @@ import (
 //	p+size 8 bytes 0xFD
 //	      8 bytes  a serial number, if CPython was built with PYMEM_DEBUG_SERIALNO
 //
-// All of it becomes 0xDD when the block is given back.
+// All of it becomes 0xDD when the block is freed.
 const (
 	debugHeader = 16
 	debugTail   = 8
@@ -38,7 +38,7 @@ const (
 	Overrun      DamageKind = iota // bytes behind its end were written
 	Underrun                       // bytes before its beginning were written
 	LostHeader                     // its size or domain cannot be right
-	WrittenFreed                   // bytes were written after it was given back
+	WrittenFreed                   // bytes were written after it was freed
 )
 
 // A Damage is what is wrong with a block, and where: Offset counts from its end for Overrun, else from
@@ -52,10 +52,10 @@ type Damage struct {
 // A DebugBlock is a block with debug hooks.
 type DebugBlock struct {
 	At    addr.Run // what the program was given
-	Size  uint64   // it asked for; not known of a block that was given back
+	Size  uint64   // it asked for; not known of a block that was freed
 	API   byte     // 'r', 'm' or 'o'
 	Freed bool
-	// Moving tells that the block is just being allocated or given back.
+	// Moving tells that the block is just being allocated or freed.
 	Moving bool
 	// Written is how many of its bytes, of those that were read, are no longer 0xCD.
 	Written, Read int
@@ -121,7 +121,7 @@ func (d *DebugBlock) contents(b []byte) {
 	}
 }
 
-// damaged notes what of b, which begins at an offset, is not as it should be.
+// damaged notes which part of b, which begins at an offset, is not as it should be.
 func (d *DebugBlock) damaged(kind DamageKind, offset int, b []byte, should byte) {
 	first, last := -1, 0
 	for i, x := range b {
@@ -137,13 +137,13 @@ func (d *DebugBlock) damaged(kind DamageKind, offset int, b []byte, should byte)
 	}
 }
 
-// realloc, when it moves a block, lets go of one whose middle is still as it was
-// (ERASED_SIZE): only so many bytes at both ends are 0xDD then.
+// realloc, when it moves a block, lets go of one whose middle is still as it was (ERASED_SIZE):
+// only a number of bytes at both ends are 0xDD then.
 const erased = 64
 
-// freed looks for what was written after a block was given back. Its first word links free
-// blocks, and how many of its last 15 bytes belonged to it is not known. The middle of a
-// larger one counts if most of it is 0xDD: else it was moved by realloc.
+// freed looks for what was written after a block was freed. Its first word links free blocks, and
+// how many of its last 15 bytes belonged to it is not known. The middle of a larger one counts if
+// most of it is 0xDD: else it was moved by realloc.
 func (d *DebugBlock) freed(b []byte) {
 	const first = 8
 	end := len(b) - (layout.Alignment - 1)
@@ -300,8 +300,8 @@ func (h *Heap) pools(yield func(p *Pool, used []bool) bool) error {
 // HookHeader is how many bytes debug hooks put in front of the program's memory.
 const HookHeader = debugHeader
 
-// Hooked reports whether debug hooks have a header at the start of an allocator's block of so many bytes. The program was given what
-// follows it.
+// Hooked reports whether debug hooks have a header at the start of an allocator's block of that size. The program was
+// given what follows it.
 func Hooked(mem python.Memory, start addr.Run, size uint64) bool {
 	head, err := read(mem, start, debugHeader)
 	if err != nil {

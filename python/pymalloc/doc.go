@@ -5,9 +5,9 @@
 //	pool    4 KiB (16 KiB from 3.10 on) of an arena: a header, then blocks of one size class
 //	block   16 to 512 bytes, a multiple of 16; class i has blocks of 16*(i+1) bytes
 //
-// A pool counts its blocks in use. Those that were given back are linked by their first
-// words; behind the last one that was ever in use nothing has been cut yet. So which blocks are in
-// use is known without a recording.
+// A pool counts its blocks in use. Free blocks are linked by their first words; behind the last one
+// that was ever in use nothing has been cut yet. So which blocks are in use is known without a
+// recording.
 //
 // Up to 3.11 the allocator's variables are static ones of Objects/obmalloc.c, and stripped files
 // have no names for them: they are found in the instructions of _PyObject_DebugMallocStats, which

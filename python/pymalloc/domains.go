@@ -37,9 +37,9 @@ func (d Domain) Innermost() Layer { return d.Layers[len(d.Layers)-1] }
 // maxLayers bounds hooks of hooks.
 const maxLayers = 16
 
-// Domains reads what the tables of an interpreter lead to. executable tells what is code.
-// The context of the debug hooks is a letter and the table of what they call, that of
-// tracemalloc's the table itself; other hooks are taken for the innermost layer.
+// Domains reads what the tables of an interpreter lead to. executable tells what is code. The
+// context of the debug hooks is a letter and the table of what they call, tracemalloc's context is
+// the table itself; other hooks are taken for the innermost layer.
 func Domains(mem python.Memory, tables python.Allocators, executable func(addr.Run) bool) ([]Domain, error) {
 	var all []Domain
 	for _, t := range []struct {

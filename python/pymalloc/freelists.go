@@ -130,7 +130,7 @@ func staticLists(rt python.Runtime, mem python.Memory, symbols python.Symbols) (
 	return all, nil
 }
 
-// tupleCounts reads the array whose address, or that of its second element, the function takes.
+// tupleCounts reads the array whose address, or its second element's, the function takes.
 func (l locator) tupleCounts(symbols python.Symbols) ([]byte, error) {
 	const function = "_PyTuple_DebugMallocStats"
 	at, ok := symbols(function)

@@ -43,13 +43,13 @@ type Heap struct {
 type Arena struct {
 	At        addr.Run
 	Index     int // in the allocator's array
-	Pools     int // of which so many fit in
+	Pools     int // of which this number fits in
 	FreePools int // of these have no block in use, or were never in use
 
 	next addr.Run // the first pool that was never in use
 }
 
-// ErrNotStarted is of an interpreter that has mapped no arena yet, or has given back all.
+// ErrNotStarted is about an interpreter that has mapped no arena yet, or has freed all.
 var ErrNotStarted = errors.New("no arenas: the interpreter has not been started, has ended, or does not use pymalloc")
 
 // Open finds the heaps of an interpreter.
@@ -172,7 +172,7 @@ func (h *Heap) array(arenas, count addr.Run) ([]Arena, error) {
 	return all, nil
 }
 
-// holds reports whether an entry can be that of an arena.
+// holds reports whether an entry can be an arena's.
 func (h *Heap) holds(a Arena) bool {
 	first := h.firstPool(a)
 	end := first + addr.Run(a.Pools*h.PoolSize)

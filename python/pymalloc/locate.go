@@ -59,8 +59,8 @@ func (l locator) state(interpreter addr.Run) (variables, error) {
 }
 
 // isUsedPools reports whether b at an address is the table of pools with free blocks. For each class it has the
-// links of a ring, where a pool without a header stands: &usedpools[2*i]-16, whose nextpool and prevpool are the
-// two words. A ring without pools leads to itself.
+// links of a ring, where a pool without a header is: &usedpools[2*i]-16, whose nextpool and prevpool are the two
+// words. A ring without pools leads to itself.
 func (l locator) isUsedPools(b []byte, at addr.Run) bool {
 	for i := range Classes {
 		head := at + addr.Run(16*i) - layout.PoolNext
@@ -131,7 +131,7 @@ func (l locator) counters(v variables, loads []load) (variables, error) {
 			nodes = append(nodes, x)
 		}
 	}
-	// Before them stand what reports whether pymalloc is in use.
+	// Before them is what tells whether pymalloc is in use.
 	var ok bool
 	v.allocated, v.highwater, ok = l.lastTwo(sizes, func(allocated, highwater uint64) bool {
 		return allocated >= highwater && highwater > 0 && highwater <= maxArenas
@@ -189,7 +189,7 @@ func (l locator) loads(function addr.Run) (all []load) {
 			left--
 			if int(at-base)+16 > len(code) {
 				b := make([]byte, maxPath)
-				n, _ := l.mem.ReadAt(b, int64(at)) // the end of the code may be that of the mapping
+				n, _ := l.mem.ReadAt(b, int64(at)) // the end of the code may be the end of the mapping
 				if n < 16 {
 					break
 				}

@@ -16,7 +16,7 @@ type Pool struct {
 	Blocks int // that fit in
 	Cut    int // of these were ever in use
 
-	free  addr.Run // the first block that was given back
+	free  addr.Run // the first block that was freed
 	bytes []byte   // of the pool, while it is at hand
 }
 
@@ -117,7 +117,7 @@ func (h *Heap) Blocks(yield func(at addr.Run, size uint64) bool) error {
 	})
 }
 
-// maxErrors bounds how many pools are told of.
+// maxErrors bounds how many pools are reported.
 const maxErrors = 16
 
 // A Place is where an address is in a heap.

@@ -28,7 +28,7 @@ type ArenaStats struct {
 	UsedBytes             uint64
 }
 
-// Stats reads the headers of all pools. Damaged pools count as what they can be told to be.
+// Stats reads the headers of all pools. Damaged pools count as what can be recognized of them.
 func (h *Heap) Stats() Stats {
 	var s Stats
 	var classes [Classes]ClassStats
