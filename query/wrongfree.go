@@ -131,7 +131,7 @@ type Past struct {
 	// Doubt is a time: what was freed before may have been allocated unseen.
 	Doubt time.Duration
 	Lives bool // the block lives, as the ledger of the heap has it
-	// Stack is that of an event to come; nil: the recording has it.
+	// Stack is the stack of an event to come; nil: it is in the recording.
 	Stack []names.Frame
 }
 
@@ -152,14 +152,14 @@ func (r *Recording) WrongFree(e *recording.Event, past Past) *WrongFree {
 	}
 	if w.Freed != nil {
 		if w.Made = r.maker(w.Freed); w.Made != nil && !Judged(w.Made.Function) {
-			return nil // the end of a pool's block, which came with that of another
+			return nil // the end of a pool's block, which came with the end of another
 		}
 	}
 	w.CallFrames, w.MadeFrames, w.FreedFrames = r.toOwner(w.Call), r.toOwner(w.Made), r.toOwner(w.Freed)
 	return w
 }
 
-// maker is the event that made the block which an event has given back, nil if it is not recorded.
+// maker is the event that made the block which an event has freed, nil if it is not recorded.
 func (r *Recording) maker(freed *recording.Event) *recording.Event {
 	block := GivenBack(freed)
 	for e := range r.Index.About(block, freed.Seq-1) {
@@ -222,8 +222,8 @@ func (r *Recording) wrong(w *WrongFree, e *recording.Event, from uint64, past Pa
 	return false
 }
 
-// FreedAgain is a call that returns what a recorded free, which is the last event about the address, has given
-// back as a block that nobody knew; nil without one. Whether it was a block is for others to know.
+// FreedAgain is a call that returns what a recorded free, which is the last event about the address, has freed
+// as an unknown block; nil without one. Whether it was a block is for the caller to decide.
 func (r *Recording) FreedAgain(e *recording.Event) *WrongFree {
 	w := &WrongFree{Kind: FreedTwice, Call: e, Addr: GivenBack(e)}
 	from := e.Seq - 1
@@ -244,7 +244,7 @@ func (r *Recording) FreedAgain(e *recording.Event) *WrongFree {
 	return nil
 }
 
-// mismatched reports whether a block that one function made is given back by one of another family.
+// mismatched reports whether a block that one function made is freed by one of another family.
 // malloc and free that were called by an operator new or delete which is not followed, a static
 // copy for instance, are no family of their own: whoever calls them has to have a name.
 func (r *Recording) mismatched(made, freed *recording.Event, stack []names.Frame) bool {
@@ -290,7 +290,7 @@ const (
 	FamilyUnknown // one of these: functions of several families are the same code
 )
 
-// Differs reports whether a block of one family is not to be given back by a function of the other.
+// Differs reports whether a block of one family must not be freed by a function of the other.
 func (f Family) Differs(g Family) bool {
 	known := func(f Family) bool { return f == FamilyC || f == FamilyNew || f == FamilyArray }
 	return f != g && known(f) && known(g)

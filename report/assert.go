@@ -18,7 +18,7 @@ type Limits struct {
 	MaxLeaked     *uint64 // bytes live at the end
 	NoLeaks       bool    // no block is live at the end
 	MaxLiveGrowth *uint64 // bytes live at the end more than at Since
-	MaxTemporary  *uint64 // blocks given back before the next allocation
+	MaxTemporary  *uint64 // blocks freed before the next allocation
 
 	Since        *Baseline     // for MaxLiveGrowth
 	Suppressions *Suppressions // leaks that are allowed; may be nil
@@ -34,7 +34,7 @@ func (l *Limits) Any() bool {
 
 // A Baseline is the heap at an earlier moment.
 type Baseline struct {
-	Name string // of the moment, as the user has it
+	Name string // of the moment, as the user wrote it
 	Moment
 	Live []uint64 // bytes, by the stacks of the profile
 }
@@ -113,7 +113,7 @@ func (p *Profile) limited(name string, value, limit uint64, bytes bool, what str
 
 // of has the verdict tell what makes up its value.
 func (v *Verdict) of(p *Profile, weigh func(int, *Stack) (uint64, uint64)) {
-	if v.Failed() { // nobody asks otherwise
+	if v.Failed() { // not asked otherwise
 		v.places = p.findings(weigh)
 	}
 }
@@ -153,7 +153,7 @@ func checkLeaks(p *Profile, l *Limits) (all []Verdict) {
 	return all
 }
 
-// lost decides that blocks leak which were not recorded: nothing holds them, so that nobody can free them.
+// lost decides that blocks leak which were not recorded: nothing holds them, so that they cannot be freed.
 func (v *Verdict) lost(p *Profile, n *Numbers) {
 	v.Undecided, v.value = false, n.Live
 	v.Text = units.Blocks(p.Units, n.Live, n.LiveBlocks) + " that nothing holds, by a walk of the heap; no allocator function was followed: leaks lists them"

@@ -25,7 +25,7 @@ func (c *Caveats) span(q quantity, value uint64) (low, high uint64) {
 	if !c.Whole() {
 		lost := c.Lost
 		if c.LostOpen || c.Damage != nil {
-			lost = beyond // nobody knows how many
+			lost = beyond // it is not known how many
 		}
 		switch q {
 		case allocatedBlocks:

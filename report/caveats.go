@@ -15,7 +15,7 @@ type Caveats struct {
 	Partial  capture.Reasons // why events of the run are not recorded, see capture.Info
 	Lost     uint64          // calls that are missing from the recording
 	LostOpen bool            // its end is missing: Lost is the least
-	Damage   error           // what of the file cannot be read, nil if no damage is known
+	Damage   error           // which part of the file cannot be read, nil if no damage is known
 	Collects bool            // a Go runtime made blocks: they live until its collector has found them dead
 	NoTypes  string          // why types of Go that were asked for are not known, "" if they are
 	Doubt    Doubt           // why blocks that seem to live may not, NoDoubt if Partial says so or they do
@@ -31,8 +31,8 @@ func CaveatsOf(src capture.Source) Caveats {
 	}
 }
 
-// DamageText says what of a recording cannot be read, "" if no damage is known, or none but that
-// the end is missing, for which capture.OpenEnd is a reason.
+// DamageText says which part of a recording cannot be read, "" if no damage is known, or none but
+// that the end is missing, for which capture.OpenEnd is a reason.
 func DamageText(err error) string {
 	var d *capture.DamageError
 	switch {

@@ -67,8 +67,8 @@ func (p *Profile) duration() time.Duration {
 	return max(d, 0)
 }
 
-// HeapCurve is the live bytes over time. It begins at 0: the heap of a program that
-// was started begins empty, and that of one attached to is not known.
+// HeapCurve is the live bytes over time. It begins at 0: the heap of a program that was started
+// begins empty, and the heap of one attached to is not known.
 func (p *Profile) HeapCurve() Curve {
 	c := Curve{{At: p.Span().From}}
 	for _, m := range p.Timeline {
@@ -104,8 +104,8 @@ func (p *Profile) HeapMoments() []Moment {
 	return p.Timeline
 }
 
-// LiveAt is about how much was live after an event: at the last point of the
-// timeline up to it. Sums do not tell.
+// LiveAt is roughly how much was live after an event: at the last point of the timeline up to it.
+// Sums do not tell.
 func (p *Profile) LiveAt(seq uint64) (live uint64, known bool) {
 	if p.Sums {
 		return 0, false

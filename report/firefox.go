@@ -12,12 +12,11 @@ import (
 	"hdb/capture"
 )
 
-// WriteFirefox writes a processed profile for profiler.firefox.com. Each measure
-// is a thread whose samples weigh what it counts of a stack; that of o.Measure is
-// shown first. The live heap and the resident memory are counters over time, marks
-// are markers. With o.Recording, unless it has more events than firefoxEvents, the
-// first thread has all allocations and frees at their times, from which the
-// profiler makes its view of retained memory.
+// WriteFirefox writes a processed profile for profiler.firefox.com. Each measure is a thread whose
+// samples weigh what it counts of a stack; the thread of o.Measure is shown first. The live heap
+// and the resident memory are counters over time, marks are markers. With o.Recording, unless it
+// has more events than firefoxEvents, the first thread has all allocations and frees at their
+// times, from which the profiler makes its view of retained memory.
 func WriteFirefox(w io.Writer, p *Profile, o Options) error {
 	p = p.Counted()
 	b := newFirefox(p)

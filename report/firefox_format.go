@@ -200,7 +200,7 @@ type (
 	firefoxAllocations struct {
 		WeightType string    `json:"weightType"`
 		Time       []float64 `json:"time"`
-		Weight     []int64   `json:"weight"` // negative: given back
+		Weight     []int64   `json:"weight"` // negative: freed
 		Stack      nullable  `json:"stack"`
 		Address    []uint64  `json:"memoryAddress"`
 		Thread     []int32   `json:"threadId"`

@@ -89,7 +89,7 @@ func (m *massif) at(stack, d int) int {
 	return -1
 }
 
-// tree writes that of a snapshot.
+// tree writes the tree of a snapshot.
 func (m *massif) tree(s *Snapshot) {
 	m.live, m.least = s.Stacks, massifThreshold*float64(s.Live)
 	var stacks []int

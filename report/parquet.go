@@ -176,13 +176,13 @@ type dataset struct {
 	made  []string // folders that were not there
 }
 
-// partition is the folder of the recording's files under that of the table.
+// partition is the folder of the recording's files under the table's folder.
 func (d *dataset) partition() string {
 	host := hiveName(d.r.Info.Host)
 	return filepath.Join("host="+host, "date="+d.r.Info.Start.UTC().Format(time.DateOnly))
 }
 
-// name is that of the recording's files.
+// name is the name of the recording's files.
 func (d *dataset) name() string {
 	return fmt.Sprintf("%d-%s.parquet", d.r.Info.PID, d.r.Info.Start.UTC().Format(keyTime))
 }
@@ -222,8 +222,7 @@ func (d *dataset) makeFolder(folder string) error {
 	return os.MkdirAll(folder, 0o700)
 }
 
-// publish gives the files their names, that of the runs last: a run that is listed
-// is whole.
+// publish gives the files their names, the runs' last: a run that is listed is whole.
 func (d *dataset) publish() error {
 	for len(d.files) > 0 {
 		path := d.files[0]

@@ -3,9 +3,9 @@ package report
 import "hdb/goruntime"
 
 // goFrames are those frames of a stack that the heap profiles of Go itself have: neither the
-// runtime's that lead to the allocator, nor its outermost with the go statement behind it,
-// nor functions that the compiler has made to call others (runtime/pprof/proto.go;
-// runtime/traceback.go, elideWrapperCalling). A stack of the runtime's alone has them all.
+// runtime's that lead to the allocator, nor its outermost with the go statement behind it, nor
+// functions that the compiler has made to call others (runtime/pprof/proto.go;
+// runtime/traceback.go, elideWrapperCalling). A stack of the runtime's alone keeps all frames.
 func goFrames(p *Profile, frames []int) []int {
 	for i, f := range frames {
 		if p.Frames[f].Function == goruntime.GoExit {

@@ -51,8 +51,8 @@ type Profile struct {
 	// MostMapped is how many bytes the program had mapped itself at once, at most, where only Sums are known: there
 	// more may have been live together than at Peak. Otherwise it is 0.
 	MostMapped uint64
-	// MappedStacks are the stacks of calls by which the program mapped memory itself, with what of it is live
-	// and was at the peak, and no other number. Counted has them among the others.
+	// MappedStacks are the stacks of calls by which the program mapped memory itself, with how much of it is
+	// live and was at the peak, and no other number. Counted has them among the others.
 	MappedStacks []Stack
 
 	Timeline []Moment // ascending by time, at most a few thousand; nil where it is not drawn
@@ -152,11 +152,11 @@ type Stack struct {
 type Numbers struct {
 	Allocs     uint64 // blocks allocated
 	Bytes      uint64 // in them
-	Live       uint64 // bytes not given back by the moment
+	Live       uint64 // bytes not freed by the moment
 	LiveBlocks uint64
 	Peak       uint64 // bytes live when most were
 	PeakBlocks uint64
-	Temporary  uint64 // blocks given back before another one was allocated
+	Temporary  uint64 // blocks freed before another one was allocated
 }
 
 // Add adds what o counts.
@@ -230,9 +230,9 @@ const (
 	numMeasures
 )
 
-// Emptied tells that as good as all that was live at the peak was given back: then what is live says
+// Emptied tells that as good as all that was live at the peak was freed: then what is live says
 // nothing of what the program did. CPython returns its objects when it ends: half of the peak may be
-// what extensions leaked beside them.
+// what extensions leaked in addition.
 func Emptied(live, peak uint64, python bool) bool {
 	part := uint64(100)
 	if python {
@@ -241,8 +241,8 @@ func Emptied(live, peak uint64, python bool) bool {
 	return live <= peak/part && live < peak
 }
 
-// Usual is the measure that a report has unless told: what is live, but at the end of a
-// recording that has as good as nothing left what was live at the peak.
+// Usual is the measure that a report has by default: what is live, but at the end of a recording
+// that has as good as nothing left what was live at the peak.
 func (p *Profile) Usual() Measure {
 	if total := p.Counted().Total(); p.Over && Emptied(total.Live, total.Peak, slices.ContainsFunc(p.Modules, func(m Module) bool { return modkind.IsPython(m.Path) })) {
 		return Peak

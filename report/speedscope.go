@@ -37,8 +37,8 @@ type speedscopeHead struct {
 	} `json:"shared"`
 }
 
-// WriteSpeedscope writes a profile for speedscope.app with one profile for each
-// measure. That of o.Measure is shown first.
+// WriteSpeedscope writes a profile for speedscope.app with one profile for each measure. The
+// profile of o.Measure is shown first.
 func WriteSpeedscope(w io.Writer, p *Profile, o Options) error {
 	p = p.Counted()
 	head := speedscopeHead{Schema: speedscopeSchema, Exporter: "hdb", Name: p.carefulTitle(), Active: int(o.Measure)}

@@ -18,7 +18,7 @@ const mattering = 5
 // A Summary is what a person wants to know a recording first.
 type Summary struct {
 	Stats Stats `json:"stats"`
-	// What language runtimes keep for themselves of what was not given back, as RuntimeOwned tells.
+	// What language runtimes keep for themselves of what was not freed, as RuntimeOwned tells.
 	RuntimeLive   uint64     `json:"runtime_live_bytes,omitempty"`
 	RuntimeBlocks uint64     `json:"runtime_live_blocks,omitempty"`
 	Functions     []Mattered `json:"functions"` // those that matter most

@@ -24,7 +24,7 @@ type Suppressions struct {
 
 // A suppression is one of them: a pattern of LeakSanitizer's, or an entry of valgrind's.
 type suppression struct {
-	name   string // as the file has it
+	name   string // as in the file
 	line   int    // of the file: where it begins
 	kinds  LeakKind
 	expr   *regexp.Regexp // of LeakSanitizer's: fits one frame of the stack
@@ -109,9 +109,9 @@ type suppressionReader struct {
 	s     *Suppressions
 }
 
-// ParseSuppressions reads a file as LeakSanitizer has it, as valgrind has it, or with lines of
-// both. LeakSanitizer's are leak:PATTERN a line. A pattern occurs in the name of a function, of its
-// source file or of its module; * is any text, ^ its beginning, $ its end. Valgrind's are entries in
+// ParseSuppressions reads a file in LeakSanitizer's form, in valgrind's, or with lines of both.
+// LeakSanitizer's are leak:PATTERN a line. A pattern occurs in the name of a function, of its source
+// file or of its module; * is any text, ^ its beginning, $ its end. Valgrind's are entries in
 // braces, see entry. Lines that begin with # are comments.
 func ParseSuppressions(r io.Reader) (*Suppressions, error) {
 	in := suppressionReader{lines: bufio.NewScanner(r), s: &Suppressions{}}

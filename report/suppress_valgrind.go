@@ -18,7 +18,7 @@ type framePattern struct {
 	line int    // of a source file, 0 any
 }
 
-// A framePart is what of a frame a framePattern is about.
+// A framePart is the part of a frame that a framePattern matches.
 type framePart byte
 
 const (
@@ -34,7 +34,7 @@ var leakKinds = map[string]LeakKind{
 }
 
 // clones are the ends of names of copies that GCC makes of functions. Valgrind names functions by
-// the symbol table, which has them.
+// the symbol table, which has these endings.
 var clones = lazyregexp.New(`(\.(isra|part|constprop|cold|lto_priv)(\.[0-9]+)?)+$`)
 
 // entry reads an entry of valgrind's, behind its brace:
@@ -264,7 +264,7 @@ func (s *Suppressor) views(st *Stack) []stackView {
 	return all
 }
 
-// fits reports whether the entry is about the stack, shown in any of these ways.
+// fits reports whether the entry applies to the stack, shown in any of these ways.
 func (s *suppression) fits(ways []stackView) bool {
 	return slices.ContainsFunc(ways, func(v stackView) bool {
 		if v.allocator == nil {

@@ -58,7 +58,7 @@ func (g *page) caveats() {
 	}
 }
 
-// cut is text of no more than so many columns; 0 is no bound.
+// cut is text of at most that number of columns; 0 is no bound.
 func (g *page) cut(text string, width int) string {
 	if width <= 0 || g.columns.StringWidth(text) <= width {
 		return text
@@ -94,8 +94,8 @@ func (g *page) right(text string, width int) string {
 	return strings.Repeat(" ", max(0, width-g.wide(text))) + text
 }
 
-// table adds rows whose columns are as wide as their widest cells. All but the
-// last columns stand right.
+// table adds rows whose columns are as wide as their widest cells. All but the last columns are
+// aligned right.
 func (g *page) table(indent string, head []string, rows [][]string, last int) {
 	all := rows
 	if head != nil {
@@ -188,7 +188,7 @@ type Place struct {
 	Numbers
 }
 
-// numbersView is Numbers as JSON has them.
+// numbersView is Numbers in JSON.
 type numbersView struct {
 	Allocs     uint64 `json:"allocations"`
 	Bytes      uint64 `json:"allocated_bytes"`

@@ -9,7 +9,7 @@ import (
 	"hdb/internal/units"
 )
 
-// TimelineView is the heap and the resident memory over time as JSON has them.
+// TimelineView is the heap and the resident memory over time in JSON.
 type TimelineView struct {
 	Begin    time.Duration `json:"begin_ns,omitempty"` // nothing is known of what was before
 	Duration time.Duration `json:"duration_ns"`
@@ -128,7 +128,7 @@ func WriteTimeline(w io.Writer, p *Profile, t Text) error {
 	return g.flush(w)
 }
 
-// axis is the width of what stands left of a curve.
+// axis is the width of what is left of a curve.
 const axis = len("1023.9 MiB ") + 1
 
 // curveColumns is how many columns curves have.
@@ -169,8 +169,8 @@ func (g *page) curve(curve Curve, span Span, rows int) {
 // lower are the lower parts of a block, of 0/8 to 8/8.
 var lower = [9]string{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}
 
-// cell is one character of an area of so many rows, counted from below. What is not
-// nothing can be seen.
+// cell is one character of an area of that number of rows, counted from below. What is not nothing
+// can be seen.
 func (g *page) cell(h, top uint64, row, rows int) string {
 	if top == 0 || h == 0 {
 		return " "
@@ -224,7 +224,7 @@ func (g *page) marks(span Span) {
 	}
 }
 
-// liveAt is about how much was live after an event, as text.
+// liveAt is roughly how much was live after an event, as text.
 func (g *page) liveAt(seq uint64) string {
 	live, known := g.p.LiveAt(seq)
 	if !known {

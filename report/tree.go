@@ -219,7 +219,7 @@ func (n *Node) Share() float64 { return units.Share(n.Value, n.tree.Root.Value) 
 func (n *Node) shown() (nodes []*Node, others int, rest uint64) {
 	nodes = n.Children()
 	small := slices.IndexFunc(nodes, func(c *Node) bool { return c.Share() < n.tree.o.Min })
-	if small < 0 || n.tree.Root.Value == 0 { // nobody has a share of nothing
+	if small < 0 || n.tree.Root.Value == 0 { // nothing has no shares
 		return nodes, 0, 0
 	}
 	for _, c := range nodes[small:] {
@@ -252,7 +252,7 @@ func WriteTree(w io.Writer, p *Profile, o TreeOptions, t Text) error {
 	return g.flush(w)
 }
 
-// A TreeView is a node as JSON has it.
+// A TreeView is a node in JSON.
 type TreeView struct {
 	Function string     `json:"function"`
 	Linkage  string     `json:"linkage,omitempty"`
@@ -269,7 +269,7 @@ type TreeView struct {
 	Children []TreeView `json:"children,omitempty"`
 }
 
-// View is the whole tree as JSON has it, within the tree's options.
+// View is the whole tree in JSON, within the tree's options.
 func (t *Tree) View() TreeView { return t.Root.view(0) }
 
 // view is a node whose children have the depth.

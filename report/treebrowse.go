@@ -78,7 +78,7 @@ func (b *Browser) below(n *Node, depth, parent int) {
 	}
 }
 
-// Move moves the cursor by so many rows.
+// Move moves the cursor by a number of rows.
 func (b *Browser) Move(rows int) { b.cursor = max(0, min(b.cursor+rows, len(b.rows)-1)) }
 
 // Open opens the row, or goes to what it has opened already.
@@ -191,8 +191,8 @@ func (b *Browser) Head() string {
 	return head
 }
 
-// Lines are at most so many rows, with the cursor's among them, and its index in
-// them; -1 without rows.
+// Lines are at most that number of rows, with the cursor's among them, and its index in them; -1
+// without rows.
 func (b *Browser) Lines(to Text, height int) (lines []string, cursor int) {
 	if len(b.rows) == 0 || height <= 0 {
 		return nil, -1

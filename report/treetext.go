@@ -7,7 +7,7 @@ import (
 	"hdb/internal/units"
 )
 
-// maxTreeRows is where a tree ends in text: nobody reads more.
+// maxTreeRows is where a tree ends in text: more is not read.
 const maxTreeRows = 20000
 
 // maxChain is how many functions of a chain are named in a row.
@@ -60,7 +60,7 @@ func (g *page) layers(m Measure, blocks uint64) string {
 	return fmt.Sprintf("%s in %s and %s in %s", g.sizes.Short(m.Of(g.p.Total())), units.Count(blocks, "block"), g.sizes.Short(mapped.Bytes), units.Count(mapped.Count, "mapping"))
 }
 
-// mappedBy is what of a measure is mappings of the program.
+// mappedBy is the part of a measure that is mappings of the program.
 func (p *Profile) mappedBy(m Measure) MappedSum {
 	switch m {
 	case Live:

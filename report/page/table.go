@@ -90,8 +90,8 @@ func largestShare(n, total report.Numbers) float64 {
 	return most
 }
 
-// highest has the larger one of each of the numbers: what several functions have
-// in total is not known from what each of them has.
+// highest has the larger one of every number: what several functions have in total is not known
+// from what each of them has.
 func highest(n, o report.Numbers) report.Numbers {
 	return report.Numbers{
 		Allocs: max(n.Allocs, o.Allocs), Bytes: max(n.Bytes, o.Bytes), Live: max(n.Live, o.Live), LiveBlocks: max(n.LiveBlocks, o.LiveBlocks),
