@@ -2,10 +2,14 @@ package hdb_test
 
 import (
 	"bytes"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf8"
 )
@@ -61,6 +65,16 @@ var proseExceptions = []struct{ path, text, reason string }{
 	{"docs/glossary.md", "given back, not given back", "names words that are not used"},
 	{"docs/glossary.md", "not given back |", "names words that are not used"},
 	{"docs/glossary.md", "| beside |", "explains a name in the code"},
+}
+
+// commentExceptions are comments' texts in which a refused phrase is right.
+var commentExceptions = []struct{ path, text string }{
+	{"goruntime/layout.go", "that Of knows"},    // a function's name
+	{"unwind/switch.go", "of Go on the stack"},  // the language
+	{"breakpoints/doc.go", "There is no event"}, // as in "no block is there"
+	{"capture/file/packer.go", "there is no error"},
+	{"capture/file/wire.go", "there is no error"},
+	{"heap/ledger_plain.go", "there is no block"},
 }
 
 var (
@@ -151,6 +165,61 @@ func TestProse(t *testing.T) {
 	}
 }
 
+// TestComments refuses the same phrases in the comments of the code, tests and the programs for tests excluded.
+func TestComments(t *testing.T) {
+	allowed := map[string]string{}
+	for _, e := range commentExceptions {
+		allowed[e.path] = e.text
+	}
+	set := token.NewFileSet()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "testdata" || d.Name() == "testprogs" || d.Name() == "bench" || d.Name() == "node_modules" || len(d.Name()) > 1 && d.Name()[0] == '.'):
+			return fs.SkipDir
+		case d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		f, err := parser.ParseFile(set, path, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, c := range f.Comments {
+			text := c.Text()
+			if e := allowed[path]; strings.Contains(text, e) && e != "" {
+				text = strings.ReplaceAll(text, e, "")
+				delete(allowed, path)
+			}
+			for _, r := range refusals() {
+				for _, found := range r.re.FindAllString(codeSpan.ReplaceAllString(text, "CODE"), -1) {
+					t.Errorf("%s: %q: %s", set.Position(c.Pos()), found, r.instead)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range allowed {
+		t.Errorf("%s has no comment with %q: drop the exception", path, text)
+	}
+}
+
+// A refusal is a phrase that is refused.
+type refusal struct {
+	re      *regexp.Regexp
+	instead string
+}
+
+var refusals = sync.OnceValue(func() (all []refusal) {
+	for _, r := range refused {
+		all = append(all, refusal{regexp.MustCompile(`(?i)\b(` + strings.ReplaceAll(r.phrase, " ", `\s+`) + `)\b`), r.instead})
+	}
+	return all
+})
+
 func checkProse(t *testing.T, path string, text []byte) {
 	made := strings.HasPrefix(path, "docs/commands") // with a paragraph on a line
 	for i, line := range strings.Split(string(text), "\n") {
@@ -167,9 +236,8 @@ func checkProse(t *testing.T, path string, text []byte) {
 			prose = bytes.ReplaceAll(prose, []byte(e.text), nil)
 		}
 	}
-	for _, r := range refused {
-		re := regexp.MustCompile(`(?i)\b(` + strings.ReplaceAll(r.phrase, " ", `\s+`) + `)\b`)
-		for _, at := range re.FindAllIndex(prose, -1) {
+	for _, r := range refusals() {
+		for _, at := range r.re.FindAllIndex(prose, -1) {
 			t.Errorf("%s:%d: %q: %s", path, 1+bytes.Count(prose[:at[0]], []byte("\n")), prose[at[0]:at[1]], r.instead)
 		}
 	}

@@ -44,7 +44,7 @@ type Function struct {
 	Ptr    Operand // block freed (an argument) or returned (Result or *argument)
 	Result Result
 	Group  string
-	Whole  bool     // a call is about a whole pool or heap, whose address is in Ptr: it is not an event, and no stop wants it
+	Whole  bool     // a call concerns a whole pool or heap, whose address is in Ptr: it is not an event, and no stop wants it
 	Also   []string // names and linker's names of others at the same address: which one was meant cannot be known
 }
 

@@ -135,7 +135,7 @@ func (t *Tracer) Arm(filter func(Function) bool) error {
 	return err
 }
 
-// idle is what a tracer that is not armed knows of frees whose functions have not returned, as long as
+// idle are the frees that a tracer which is not armed keeps whose functions have not returned, as long as
 // no thread has run since: what they call is not to be taken for calls of their own.
 type idle struct {
 	runs  uint64 // of the process

@@ -167,7 +167,7 @@ func printAdvice(o *screen.Output, d *names.Diagnosis) {
 		advice(o, label, text)
 		label = ""
 	}
-	if why := d.Why(); why != "" && !told(d, why) {
+	if why := d.Why(); why != "" && !alreadySaid(d, why) {
 		advice(o, "problem", why)
 	}
 	label = "remedy"
@@ -217,8 +217,8 @@ func remedyText(d *names.Diagnosis, r names.Remedy) string {
 	return ""
 }
 
-// told reports whether the places that were printed say so already.
-func told(d *names.Diagnosis, why string) bool {
+// alreadySaid reports whether the places that were printed say so already.
+func alreadySaid(d *names.Diagnosis, why string) bool {
 	return slices.ContainsFunc(d.Attempts[:min(len(d.Attempts), maxLooked)], func(a symbols.Attempt) bool { return a.Why != "" && strings.HasSuffix(why, a.Why) })
 }
 

@@ -92,8 +92,8 @@ func (h *host) Interrupt() error { return h.Session.Interrupt() }
 // Going reports whether the program runs.
 func (h *host) Going() bool { return h.Session.Going() }
 
-// Beside makes the session's goroutine call f while the program runs.
-func (h *host) Beside(f func()) { h.Session.Beside(f) }
+// Alongside makes the session's goroutine call f while the program runs.
+func (h *host) Alongside(f func()) { h.Session.Alongside(f) }
 
 // KeepTerminal has the terminal stay hdb's while the program runs.
 func (h *host) KeepTerminal(keep bool) { h.Session.KeepTerminal(keep) }

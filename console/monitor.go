@@ -175,7 +175,7 @@ func (m *monitor) post(f func()) {
 	case m.wake <- struct{}{}:
 	default:
 	}
-	m.c.Session.Beside(m.drain)
+	m.c.Session.Alongside(m.drain)
 }
 
 // postTick posts a tick, unless one is waiting.

@@ -10,7 +10,7 @@ import (
 )
 
 func quitCommand(c *desk.Desk) *shell.Command {
-	return &shell.Command{Name: "quit", Aliases: []string{"q", "exit"}, Group: shell.GroupSupport, Beside: shell.RunsBehind, Synopsis: "[CODE]", Short: "leave hdb",
+	return &shell.Command{Name: "quit", Aliases: []string{"q", "exit"}, Group: shell.GroupSupport, While: shell.StopsFirst, Synopsis: "[CODE]", Short: "leave hdb",
 		Repeat: shell.RepeatNone, Run: c.Does(runQuit),
 		Long: "A program that hdb started is killed, unless you `set kill-on-exit off`; an attached program runs on. At a terminal it first offers to save what was recorded since the last `save`. CODE is hdb's exit code.\n\nExample:\n  quit 3"}
 }

@@ -23,9 +23,9 @@ func statusCommands(c *desk.Desk) []*shell.Command {
 			Long: "With a word it shows that part only, as the kernel reports it.\n\nExamples:\n  info proc mappings\n  info proc cwd"},
 		{Name: "mappings", Under: "info", Aliases: []string{"maps"}, Short: "list the memory mappings of the process", Needs: shell.NeedMemory, Run: c.Does(infoMappings), Repeat: shell.RepeatNone},
 		{Name: "program", Under: "info", Aliases: []string{"file", "files"}, Short: "show the program's file, and where its process is stopped", Needs: shell.NeedProgram, Run: c.Does(infoProgram), Repeat: shell.RepeatNone},
-		{Name: "log", Under: "info", Beside: shell.RunsBeside, Short: "show what was typed and printed in this session, or while the capture was made", Synopsis: "[N]", Args: []shell.ArgKind{shell.ArgWord}, Run: c.Does(infoLog), Repeat: shell.RepeatNone,
+		{Name: "log", Under: "info", While: shell.RunsAlongside, Short: "show what was typed and printed in this session, or while the capture was made", Synopsis: "[N]", Args: []shell.ArgKind{shell.ArgWord}, Run: c.Does(infoLog), Repeat: shell.RepeatNone,
 			Long: "With N it shows the last N lines. Each line begins with the last event recorded before it, and that event's time. `save` stores the log in the capture, at most its last 32,768 lines or its last MiB. A typed line that begins with a blank is not logged; `set log off` stops logging and deletes the log; `hdb capture anonymize` removes it.\n\nExample:\n  info log 20"},
-		{Name: "capture", Under: "info", Beside: shell.RunsBeside, Short: "show where a capture comes from", Run: c.Does(infoCapture), Repeat: shell.RepeatNone},
+		{Name: "capture", Under: "info", While: shell.RunsAlongside, Short: "show where a capture comes from", Run: c.Does(infoCapture), Repeat: shell.RepeatNone},
 		{Name: "symbols", Under: "info", Short: "show where each module's names come from, and how to get missing ones", Synopsis: "[ADDRESS]", Raw: true, Needs: shell.NeedProgram, Run: c.Does(infoSymbols), Repeat: shell.RepeatNone,
 			Long: "For each module it shows the share of the recorded frames in it, what was found (DWARF, minidebuginfo, a symbol table, dynamic symbols, nothing), where hdb searched for debug files, and what to install or to set. `hdb doctor` prints the same. With an address it is info symbol.\n\nExample:\n  info symbols"},
 	}

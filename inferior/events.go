@@ -248,7 +248,7 @@ func (ts *traps) onInt3(t *Thread, behind addr.Run) bool {
 	}
 	t.regs.Rip, t.regsDirty, t.shown = uint64(pc), true, 0
 	if s != nil && s.front != nil {
-		t.stand(s.front.site.addr, pc)
+		t.showAt(s.front.site.addr, pc)
 	}
 	if s == nil || ts.p.stopping && !t.guest {
 		// Removed meanwhile, or to be hit again on the next release.
@@ -257,7 +257,7 @@ func (ts *traps) onInt3(t *Thread, behind addr.Run) bool {
 	}
 	if t.guest {
 		if t.at = pc; s.front != nil {
-			t.stand(s.front.site.addr, s.front.screen.Over)
+			t.showAt(s.front.site.addr, s.front.screen.Over)
 		}
 		ts.guestHit(t, s)
 		ts.p.release(t)

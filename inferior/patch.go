@@ -93,8 +93,8 @@ func (ps *patches) PatchWord(a addr.Run, word uint64) (*Patch, error) {
 	return ps.put(&Patch{p: ps.p, at: a, code: binary.LittleEndian.AppendUint64(nil, word), word: true})
 }
 
-// Stands reports whether what the patch has written is still there.
-func (pt *Patch) Stands() bool { return !pt.removed && pt.p.memory.standing(pt) }
+// Intact reports whether what the patch has written is still there.
+func (pt *Patch) Intact() bool { return !pt.removed && pt.p.memory.standing(pt) }
 
 // put plants a patch.
 func (ps *patches) put(pt *Patch) (*Patch, error) {
@@ -118,7 +118,7 @@ func (ps *patches) put(pt *Patch) (*Patch, error) {
 			return err
 		}
 		for _, t := range movers {
-			t.stand(t.regs.PC(), pt.moves[t.regs.PC()])
+			t.showAt(t.regs.PC(), pt.moves[t.regs.PC()])
 			if err := t.flush(); err != nil && err != unix.ESRCH {
 				return fmt.Errorf("thread %d: %w", t.TID, err)
 			}
@@ -320,9 +320,9 @@ func (t *Thread) pc() addr.Run {
 	return t.regs.PC()
 }
 
-// stand makes the registers show one place while the thread is at another, the copy of it. Its
+// showAt makes the registers show one place while the thread is at another, the copy of it. Its
 // registers must be loaded.
-func (t *Thread) stand(shown, real addr.Run) {
+func (t *Thread) showAt(shown, real addr.Run) {
 	t.regs.Rip = uint64(shown)
 	t.shown, t.real, t.regsDirty = shown, real, true
 }
@@ -343,7 +343,7 @@ func (t *Thread) PlaceAt(a addr.Run) error {
 		return err
 	}
 	t.regs.OrigRax = ^uint64(0) // as in SetRegs
-	t.stand(a, pt.over)
+	t.showAt(a, pt.over)
 	if err := t.flush(); err != nil {
 		return fmt.Errorf("place thread %d at %v: %w", t.TID, a, err)
 	}

@@ -596,8 +596,8 @@ func TestPatchWord(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := binary.LittleEndian.Uint64(b[:]); raw() != inMemory || got != read || pt.Stands() != stands {
-			t.Errorf("%s: %#x in memory, %#x read, stands %v, want %#x, %#x, %v", what, raw(), got, pt.Stands(), inMemory, read, stands)
+		if got := binary.LittleEndian.Uint64(b[:]); raw() != inMemory || got != read || pt.Intact() != stands {
+			t.Errorf("%s: %#x in memory, %#x read, stands %v, want %#x, %#x, %v", what, raw(), got, pt.Intact(), inMemory, read, stands)
 		}
 	}
 	const ours, first, second, third = 0x1111222233334444, 0x5555, 0x6666000000000001, 0x7777

@@ -126,7 +126,7 @@ func (ts *traps) raiseOne(s *site, sc *Screen) error {
 	}
 	for _, t := range ts.p.family.inMemory() {
 		if t.state == stopped && t.at == s.addr && t.load() == nil && t.shown == 0 && t.regs.PC() == s.addr {
-			t.stand(s.addr, sc.Over) // it has been reported
+			t.showAt(s.addr, sc.Over) // it has been reported
 		}
 	}
 	ts.raised = append(ts.raised, r)
@@ -215,7 +215,7 @@ func (ts *traps) faulted(t *Thread) bool {
 	}
 	for _, r := range ts.raised {
 		if slices.Contains(r.screen.Tests, t.pc()) {
-			t.stand(r.site.addr, r.screen.Hit)
+			t.showAt(r.site.addr, r.screen.Hit)
 			return true
 		}
 	}

@@ -151,7 +151,7 @@ func (t *Thread) moved() error {
 	if to == 0 {
 		return &PatchedError{pc, pt}
 	}
-	t.stand(pc, to)
+	t.showAt(pc, to)
 	return nil
 }
 

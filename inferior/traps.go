@@ -178,7 +178,7 @@ func (ts *traps) trapAt(a addr.Run) bool {
 func (ts *traps) hit(t *Thread, s *site) []*Trap {
 	var stops []*Trap
 	if r := s.front; r != nil {
-		t.stand(r.site.addr, r.screen.Over)
+		t.showAt(r.site.addr, r.screen.Over)
 		s = r.site
 	}
 	t.at = s.addr

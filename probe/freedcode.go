@@ -25,7 +25,7 @@ type freedCode struct {
 // follow has what a pointer leads to counted, and reports whether it is. No pointer is 0. It may
 // not be there yet: the dynamic linker writes it.
 func (fc *freedCode) follow(place addr.Run) (counted bool, err error) {
-	if place != 0 && fc.place == place && fc.patch != nil && fc.patch.Stands() {
+	if place != 0 && fc.place == place && fc.patch != nil && fc.patch.Intact() {
 		return true, nil
 	}
 	if err := fc.lift(); err != nil || place == 0 {

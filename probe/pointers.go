@@ -185,7 +185,7 @@ func (st *siteTable) origin(place, to addr.Run) addr.Run {
 // exchange has the places point to entrances. What is in one for which there is none is left alone.
 func (st *siteTable) exchange() error {
 	for _, s := range st.list {
-		if s.entrance == 0 || s.dead || st.byEntry[s.Addr] != s || s.patch != nil && s.patch.Stands() {
+		if s.entrance == 0 || s.dead || st.byEntry[s.Addr] != s || s.patch != nil && s.patch.Intact() {
 			continue
 		}
 		if err := s.lift(); err != nil {
@@ -235,7 +235,7 @@ func (st *siteTable) restore(place, to addr.Run) error {
 func (st *siteTable) Exchanged(sites []*breakpoints.Site) bool {
 	return !slices.ContainsFunc(sites, func(b *breakpoints.Site) bool {
 		s := st.byEntry[b.Addr]
-		return b.Pointer && (s == nil || s.patch == nil || !s.patch.Stands())
+		return b.Pointer && (s == nil || s.patch == nil || !s.patch.Intact())
 	})
 }
 

@@ -123,7 +123,7 @@ func (ss *slots) slotOf(tid uint32) int {
 	return -1
 }
 
-// A freeing is a free that a thread is in, as its slot has it, without places in the probe.
+// A freeing is a free that a thread is in, as in its slot, without places in the probe.
 type freeing struct {
 	key             uint64
 	tid             uint32

@@ -83,7 +83,7 @@ func (v *environment) PyFile(pattern string) bool {
 // Like reports whether the stack equals an event's in a capture.
 func (v *environment) Like(event string) bool {
 	return v.ask(recording.Question{Predicate: cond.Like, Name: event}, func(event string) bool {
-		return v.r.Likes.Same(event, v.Stack(), func(f names.Frame) Origin { return recordedOrigin(v.r.Source, f.Code, v.e.Seq) })
+		return v.r.Likenesses.Same(event, v.Stack(), func(f names.Frame) Origin { return recordedOrigin(v.r.Source, f.Code, v.e.Seq) })
 	})
 }
 

@@ -29,7 +29,7 @@ func TestCollectedBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Recording{Source: log, Index: x, Names: fakeNames{}, Attribution: defaults(), Likes: &Likenesses{}, Moment: heap.End, Function: breakpoints.Named}
+	r := &Recording{Source: log, Index: x, Names: fakeNames{}, Attribution: defaults(), Likenesses: &Likenesses{}, Moment: heap.End, Function: breakpoints.Named}
 	for _, tell := range []bool{true, false} {
 		p, err := r.Profile(ProfileParts{Collected: tell})
 		if err != nil {

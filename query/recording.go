@@ -33,7 +33,7 @@ type Recording struct {
 	Index       *heap.Index // of Source
 	Names       Names
 	Attribution *Attribution
-	Likes       *Likenesses
+	Likenesses  *Likenesses
 	Reading     *capture.Reading // of the command that asks; nil: to the end
 	Types       *BlockTypes      // of its blocks; nil: none is known
 	Moment      uint64           // the answers are as of after this event; heap.End: as of now

@@ -62,7 +62,7 @@ func sample(t *testing.T, partial ...capture.Reason) *Recording {
 		t.Fatal(err)
 	}
 	return &Recording{
-		Source: log, Index: x, Names: fakeNames{}, Attribution: defaults(), Likes: &Likenesses{}, Moment: heap.End, Function: breakpoints.Named,
+		Source: log, Index: x, Names: fakeNames{}, Attribution: defaults(), Likenesses: &Likenesses{}, Moment: heap.End, Function: breakpoints.Named,
 	}
 }
 
@@ -289,7 +289,7 @@ func twoLines(t *testing.T, buildID string) *Recording {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Recording{Source: log, Index: x, Names: lineNames{}, Attribution: defaults(), Likes: &Likenesses{}, Moment: heap.End, Function: breakpoints.Named}
+	return &Recording{Source: log, Index: x, Names: lineNames{}, Attribution: defaults(), Likenesses: &Likenesses{}, Moment: heap.End, Function: breakpoints.Named}
 }
 
 // TestDiffLine: a function that allocates at several lines is one row, of blocks and of mappings, with the line
@@ -340,7 +340,7 @@ func renumbered(t *testing.T) *Recording {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Recording{Source: log, Index: x, Names: fakeNames{}, Attribution: defaults(), Likes: &Likenesses{}, Moment: heap.End, Function: breakpoints.Named}
+	return &Recording{Source: log, Index: x, Names: fakeNames{}, Attribution: defaults(), Likenesses: &Likenesses{}, Moment: heap.End, Function: breakpoints.Named}
 }
 
 // TestSince counts what was allocated behind a mark, and in what time.
@@ -436,23 +436,23 @@ func TestMonitor(t *testing.T) {
 func TestLikeness(t *testing.T) {
 	r := sample(t)
 	reads := 0
-	r.Likes.Read = func(path string, seq uint64) (*Likeness, error) {
+	r.Likenesses.Read = func(path string, seq uint64) (*Likeness, error) {
 		reads++
 		return sample(t).LikenessOf(seq)
 	}
 	if got := numbers(slices.Collect(r.Events(parse(t, `like("x.hdb#4")`), 0))); !slices.Equal(got, []uint64{1, 4, 5}) || reads != 1 {
 		t.Errorf("like #4: %v, %d reads", got, reads)
 	}
-	l, err := r.Likes.Of("x.hdb#4")
+	l, err := r.Likenesses.Of("x.hdb#4")
 	if err != nil || l.Nth != 2 || l.Function != "malloc" || l.Frees || l.Of != "prog" {
 		t.Errorf("%+v, %v", l, err)
 	}
-	r.Likes.Forget("x.hdb#4")
-	if _, err := r.Likes.Of("x.hdb#4"); err != nil || reads != 2 {
+	r.Likenesses.Forget("x.hdb#4")
+	if _, err := r.Likenesses.Of("x.hdb#4"); err != nil || reads != 2 {
 		t.Errorf("%d reads, %v", reads, err)
 	}
 	for _, event := range []string{"x.hdb", "x.hdb#y", "x.hdb#9"} {
-		if _, err := r.Likes.Of(event); err == nil {
+		if _, err := r.Likenesses.Of(event); err == nil {
 			t.Errorf("%s is an event", event)
 		}
 	}

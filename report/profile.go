@@ -52,7 +52,7 @@ type Profile struct {
 	// more may have been live together than at Peak. Otherwise it is 0.
 	MostMapped uint64
 	// MappedStacks are the stacks of calls by which the program mapped memory itself, with how much of it is
-	// live and was at the peak, and no other number. Counted has them among the others.
+	// live and was at the peak, and no other number. Counted has these stacks among the others.
 	MappedStacks []Stack
 
 	Timeline []Moment // ascending by time, at most a few thousand; nil where it is not drawn

@@ -105,7 +105,7 @@ func (p *Profile) Sorted(m Measure) []*Row {
 func WriteTable(w io.Writer, p *Profile, o Options, limit int) error {
 	mapped := p.mappedBy(o.Measure)
 	p = p.Counted()
-	rows := slices.DeleteFunc(p.Sorted(o.Measure), func(r *Row) bool { return !o.Measure.some(r.Total) })
+	rows := slices.DeleteFunc(p.Sorted(o.Measure), func(r *Row) bool { return !o.Measure.nonZero(r.Total) })
 	out := bufio.NewWriter(w)
 	total := p.Total()
 	fmt.Fprintf(out, "%s\n", Plain(p.Title))

@@ -75,7 +75,7 @@ func NewTree(p *Profile, o TreeOptions) *Tree {
 	t.Root = &Node{tree: t, kind: -1}
 	for i := range p.Stacks {
 		st := &p.Stacks[i]
-		if !o.Measure.some(st.Numbers) {
+		if !o.Measure.nonZero(st.Numbers) {
 			continue
 		}
 		t.Root.stacks = append(t.Root.stacks, int32(i))
@@ -109,8 +109,8 @@ func (m Measure) blocks(n Numbers) uint64 {
 	return m.Of(n)
 }
 
-// some tells numbers of which the measure says something: a block may have no bytes.
-func (m Measure) some(n Numbers) bool { return m.blocks(n) > 0 || m.Of(n) > 0 }
+// nonZero reports whether numbers count by the measure: a block may have no bytes.
+func (m Measure) nonZero(n Numbers) bool { return m.blocks(n) > 0 || m.Of(n) > 0 }
 
 // at is the level-th function of a stack, counted from 0 at the root, and its frame
 // or -1; ok is false where the stack has ended.

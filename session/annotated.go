@@ -22,7 +22,7 @@ import (
 type annotated struct {
 	target   *target.Target
 	account  *target.Account
-	demand   *demand
+	demand   *demands
 	tables   *pythonTables
 	symbols  allocators.Symbols
 	selected func() // notes what keeps events out of the recording
@@ -75,7 +75,7 @@ func (x *annotated) look() {
 		}
 		x.traps[id] = []*inferior.Trap{} // looked at
 		for _, fn := range allocators.AnnotationFunctions(x.target, m) {
-			if told := x.told(fn.Name); told != nil {
+			if told := x.headerFunction(fn.Name); told != nil {
 				x.plant(id, fn.Addr, func(t *inferior.Thread) inferior.Action { return x.called(t, told) })
 			}
 		}
@@ -111,8 +111,8 @@ func (x *annotated) plant(id moduleID, at addr.Run, h inferior.Handler) {
 // that was taken before hdb's own work. With stop the program is to stop, for what it says.
 type teller func(argument addr.Run, now time.Duration) (stop string)
 
-// told is what a function of the header asks for; nil of those that describe pools.
-func (x *annotated) told(function string) teller {
+// headerFunction is what a function of the header asks for; nil of those that describe pools.
+func (x *annotated) headerFunction(function string) teller {
 	switch function {
 	case annotations.Mark:
 		return func(name addr.Run, now time.Duration) string {

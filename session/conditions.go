@@ -22,7 +22,7 @@ type Conditions struct {
 	account    *target.Account
 	values     *variables.Values
 	allocators *allocators.Allocators
-	likes      *likes
+	likes      *likenesses
 }
 
 // CheckTypes is an error if the condition of a stop or a filter asks of which types blocks are, and

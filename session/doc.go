@@ -55,9 +55,9 @@
 // A Session with all its parts belongs to one goroutine, that which calls Run, Start
 // or Attach: ptrace ties a process to one OS thread, to which that goroutine is
 // locked. Handlers of traps and the hooks of the process are called on it, within
-// Continue and the steps. Any goroutine may call Interrupt, Beside, Going and ConsoleLog.Add.
-// What Beside runs is on the owner, within Continue, between two events of the process:
-// Target.Beside is set meanwhile, verbs that need a stopped process refuse, and questions to
+// Continue and the steps. Any goroutine may call Interrupt, Alongside, Going and ConsoleLog.Add.
+// What Alongside runs is on the owner, within Continue, between two events of the process:
+// Target.Alongside is set meanwhile, verbs that need a stopped process refuse, and questions to
 // the recording are answered as of the last event that its index has.
 //
 // Other goroutines reach in:

@@ -22,7 +22,7 @@ import (
 type Execution struct {
 	target   *target.Target
 	account  *target.Account
-	demand   *demand
+	demand   *demands
 	sel      *view.Selection
 	loc      *view.Locations
 	planes   *Planes

@@ -21,17 +21,17 @@ import (
 // Planes follow allocator calls: by the probe inside the process, or where that cannot be,
 // by plain breakpoints.
 type Planes struct {
-	target  *target.Target
-	account *target.Account
-	walker  *target.Walker
-	demand  *demand
-	likes   *likes
-	values  *variables.Values
-	symbols allocators.Symbols
-	data    *dataPlane
-	told    *annotated
-	wrong   *wrongFrees
-	states  *states
+	target    *target.Target
+	account   *target.Account
+	walker    *target.Walker
+	demand    *demands
+	likes     *likenesses
+	values    *variables.Values
+	symbols   allocators.Symbols
+	data      *dataPlane
+	annotated *annotated
+	wrong     *wrongFrees
+	states    *states
 
 	tracer   *breakpoints.Tracer
 	fellBack string            // why the probe cannot be used
@@ -44,14 +44,14 @@ type Planes struct {
 	failed func(error)
 }
 
-func newPlanes(c *target.Target, a *target.Account, w *target.Walker, d *demand, l *likes, al *allocators.Allocators, v *variables.Values) *Planes {
+func newPlanes(c *target.Target, a *target.Account, w *target.Walker, d *demands, l *likenesses, al *allocators.Allocators, v *variables.Values) *Planes {
 	symbols := al.Symbols()
 	p := &Planes{
 		target: c, account: a, walker: w, demand: d, likes: l, values: v, symbols: symbols,
 		data:   &dataPlane{target: c, account: a, demand: d, symbols: symbols, python: pystacks.New(c), tables: &pythonTables{target: c}},
 		clones: map[addr.Run]bool{}, guests: map[int]bool{},
 	}
-	p.told = &annotated{target: c, account: a, demand: d, symbols: symbols, tables: p.data.tables}
+	p.annotated = &annotated{target: c, account: a, demand: d, symbols: symbols, tables: p.data.tables}
 	p.wrong = &wrongFrees{target: c, account: a, walker: w, demand: d, planes: p}
 	p.states = &states{target: c, account: a, demand: d, of: map[*breakpoints.Stop]*stateOf{}, arm: p.arm}
 	al.Follow = p.follow
@@ -71,7 +71,7 @@ func (p *Planes) begin() {
 	p.fellBack = ""
 	p.data.sites, p.data.base = 0, 0
 	p.data.tables.forget()
-	p.told.forget()
+	p.annotated.forget()
 	p.forgetGuests()
 	p.wrong.begin()
 	p.states.begin()
@@ -81,7 +81,7 @@ func (p *Planes) begin() {
 func (p *Planes) replaced() {
 	p.data.drop(false)
 	p.data.tables.forget()
-	p.told.forget()
+	p.annotated.forget()
 	p.fellBack, p.bare = "", nil
 	p.forgetGuests()
 	p.wrong.begin()
@@ -90,7 +90,7 @@ func (p *Planes) replaced() {
 
 // release takes the planes out of a process that continues without them.
 func (p *Planes) release() {
-	p.told.release()
+	p.annotated.release()
 	p.tracer.Disarm()
 	p.data.close()
 }
@@ -138,7 +138,7 @@ func (p *Planes) arm() error {
 	}
 	p.states.prepare()
 	err := p.armPlane()
-	p.told.look()
+	p.annotated.look()
 	p.traceClones()
 	p.followBare()
 	p.awaitTables()
@@ -249,7 +249,7 @@ func (p *Planes) modulesChanged(added, removed []inferior.Module) {
 	if err := p.tracer.ModulesChanged(added, removed); err != nil {
 		p.target.Notify("allocators of a new library: %v", err)
 	}
-	p.told.look()
+	p.annotated.look()
 }
 
 // loaded has the probe follow a change of the modules.

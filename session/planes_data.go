@@ -20,7 +20,7 @@ import (
 type dataPlane struct {
 	target  *target.Target
 	account *target.Account
-	demand  *demand
+	demand  *demands
 	symbols allocators.Symbols
 	sites   int                 // functions that the probe watches, or did last
 	found   []*breakpoints.Site // those of them that were found in modules last

@@ -128,5 +128,5 @@ func TestMonitorNeedsAProcess(t *testing.T) {
 	if _, err := New(target.Config{}).Queries.NewMonitor(); err == nil {
 		t.Error("there is one of nothing")
 	}
-	New(target.Config{}).Beside(func() { t.Error("called without a process") })
+	New(target.Config{}).Alongside(func() { t.Error("called without a process") })
 }

@@ -43,7 +43,7 @@ func TestFullRecordingEndsWhileThreadsRun(t *testing.T) {
 			time.Sleep(25 * time.Millisecond) // the probe is read about as often
 			for _, f := range []func(){s.Recorder.endBounded, again} {
 				done := make(chan struct{})
-				s.Beside(func() { f(); close(done) })
+				s.Alongside(func() { f(); close(done) })
 				<-done
 			}
 		}

@@ -14,7 +14,7 @@ import (
 // recordedProcess is what the recording asks about the process.
 type recordedProcess struct {
 	target *target.Target
-	likes  *likes
+	likes  *likenesses
 }
 
 // Frames answers what the filter asks of a stack that the probe has walked.
@@ -39,7 +39,7 @@ func (r recordedProcess) GoType(code addr.Run, aux capture.GoAux, size uint64, p
 
 // recordedFrames are the named frames of a stack.
 type recordedFrames struct {
-	likes *likes
+	likes *likenesses
 	query.Predicates
 }
 

@@ -63,8 +63,8 @@ type Session struct {
 	target  *target.Target
 	account *target.Account
 	walker  *target.Walker
-	demand  *demand
-	likes   *likes
+	demand  *demands
+	likes   *likenesses
 }
 
 // New is an empty session.
@@ -79,9 +79,9 @@ func New(cfg target.Config) *Session {
 // wire makes the parts, those first that others ask.
 func (s *Session) wire() {
 	c := s.target
-	s.likes = newLikes(c)
+	s.likes = newLikenesses(c)
 	s.account = &target.Account{Rec: recording.New(recordedProcess{c, s.likes})}
-	s.demand = &demand{account: s.account, counts: map[int]*counts{}}
+	s.demand = &demands{account: s.account, counts: map[int]*counts{}}
 	s.walker = target.NewWalker(c)
 
 	s.Goroutines = view.NewGoroutines(c, s.walker)
@@ -106,7 +106,7 @@ func (s *Session) wire() {
 
 	s.ConsoleLog = recordings.NewConsoleLog(c, s.account)
 	s.Recorder = &Recorder{target: c, account: s.account, sel: s.Selection, planes: s.Planes, console: s.ConsoleLog}
-	s.Planes.told.selected = s.Recorder.noteSelection
+	s.Planes.annotated.selected = s.Recorder.noteSelection
 	s.Planes.failed = s.Recorder.failed
 
 	s.Catches = &Catches{target: c, stops: s.Stops, policy: map[string]inferior.Policy{}}
@@ -123,7 +123,7 @@ func (s *Session) wire() {
 	s.Recorder.status = s.Recorded.Status
 	s.BlockTypes = heaps.NewBlockTypes(c, s.Recorded, s.Values)
 	s.Queries = recordings.NewQueries(c, s.Recorded, recordings.Neighbours{
-		Likes: &s.likes.Likenesses, Function: s.Allocators.Function, Types: s.BlockTypes.Types, Open: s.openOther,
+		Likenesses: &s.likes.Likenesses, Function: s.Allocators.Function, Types: s.BlockTypes.Types, Open: s.openOther,
 	})
 	s.Planes.wrong.blocks, s.Planes.states.recorded = s.Queries.BlockEvents, s.Queries.BlockEvents
 	s.Travel = &Travel{target: c, sel: s.Selection, demand: s.demand, recorded: s.Recorded, queries: s.Queries, types: s.BlockTypes}
@@ -202,14 +202,14 @@ func (s *Session) Process() (pid int, exe string, attached, ok bool) {
 // Runs is the error of verbs that run or change a process, nil if they can.
 func (s *Session) Runs() error { return s.target.Live() }
 
-// Beside runs f on the session's goroutine while the process runs: soon, and without a stop. Any
+// Alongside runs f on the session's goroutine while the process runs: soon, and without a stop. Any
 // goroutine may call it. It is not run if the process ends before. Verbs that need a stopped
 // process refuse meanwhile, questions to the recording are answered as of now.
-func (s *Session) Beside(f func()) {
+func (s *Session) Alongside(f func()) {
 	if p := s.target.Current.Load(); p != nil {
 		p.Wake(func() {
-			s.target.Beside = true
-			defer func() { s.target.Beside = false }()
+			s.target.Alongside = true
+			defer func() { s.target.Alongside = false }()
 			f()
 		})
 	}

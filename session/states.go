@@ -25,7 +25,7 @@ import (
 type states struct {
 	target   *target.Target
 	account  *target.Account
-	demand   *demand
+	demand   *demands
 	recorded func() (*query.Recording, error)
 	arm      func() error
 

@@ -24,14 +24,14 @@ import (
 type Stops struct {
 	target     *target.Target
 	account    *target.Account
-	demand     *demand
+	demand     *demands
 	binds      map[int]*binding // by the ID of the stop
 	sel        *view.Selection
 	loc        *view.Locations
 	values     *variables.Values
 	conditions *Conditions
 	allocators *allocators.Allocators
-	likes      *likes
+	likes      *likenesses
 	planes     *Planes
 	screens    *probe.Screens // nil: none were made
 
@@ -463,7 +463,7 @@ func (s *Stops) dropPlaces(removed []inferior.Module) {
 // All are the numbered stops, by number. While the process runs they are as of one moment:
 // hits of stops that print records are counted where the ring is drained.
 func (s *Stops) All() []*breakpoints.Stop {
-	if !s.target.Beside {
+	if !s.target.Alongside {
 		return s.demand.stops.All()
 	}
 	var all []*breakpoints.Stop
@@ -504,7 +504,7 @@ func (s *Stops) At(id int) (*breakpoints.Stop, error) {
 	if !ok {
 		return nil, fmt.Errorf("no breakpoint %d: see info breakpoints", id)
 	}
-	if s.target.Beside {
+	if s.target.Alongside {
 		var now breakpoints.Stop
 		s.target.Exclusive(func() { now = *st })
 		return &now, nil

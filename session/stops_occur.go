@@ -262,7 +262,7 @@ func systemCallText(c inferior.SystemCall) string {
 }
 
 // caughtCalls tells the system calls that stops are about, nil: none.
-func (d *demand) caughtCalls() func(number uint64) bool {
+func (d *demands) caughtCalls() func(number uint64) bool {
 	var of []breakpoints.Spec
 	for _, st := range d.stops.All() {
 		if st.Kind == breakpoints.StopSystemCall && st.Enabled {

@@ -48,7 +48,7 @@ type recordPrinter struct {
 	stop   *breakpoints.Stop
 	about  map[ofFunction]bool // calls that the stop is about, as far as it was asked
 	fields []cond.Field
-	failed bool // the user was told that an argument had no value
+	failed bool // the user was warned that an argument had no value
 }
 
 // ofFunction are events of a kind that a function makes.
@@ -118,7 +118,7 @@ func (p *printedRecords) print() {
 func printsAll(st *breakpoints.Stop) bool { return len(st.Funcs) == 0 }
 
 // printsStacks reports whether a stop that prints records, or one on state, asks for stacks.
-func (d *demand) printsStacks() bool {
+func (d *demands) printsStacks() bool {
 	return slices.ContainsFunc(d.stops.All(), func(st *breakpoints.Stop) bool {
 		if asked := st.When.Asked(); asked != nil && st.Enabled && asked.UsesStack() {
 			return true

@@ -106,13 +106,13 @@ func (tr *tracing) drop(gone func(addr.Run) bool) {
 // Traces describe calls and returns, by numbered stops that continue.
 type Traces struct {
 	target *target.Target
-	demand *demand
+	demand *demands
 	sel    *view.Selection
 	values *variables.Values
 	planes *Planes
 	stops  *Stops
 
-	Told func(Traced) // is called for each call and return that a trace follows; may be nil
+	Reported func(Traced) // is called for each call and return that a trace follows; may be nil
 }
 
 // Set sets a numbered stop that continues: it describes calls of a function and of their returns,
@@ -156,8 +156,8 @@ func (s *Traces) arrived(st *breakpoints.Stop, t *inferior.Thread) {
 }
 
 func (s *Traces) tell(told Traced) {
-	if s.Told != nil {
-		s.Told(told)
+	if s.Reported != nil {
+		s.Reported(told)
 	}
 }
 

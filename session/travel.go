@@ -26,7 +26,7 @@ import (
 type Travel struct {
 	target   *target.Target
 	sel      *view.Selection
-	demand   *demand // whose stops a replay looks for
+	demand   *demands // whose stops a replay looks for
 	recorded *recordings.Recorded
 	queries  *recordings.Queries
 	types    *heaps.BlockTypes
@@ -87,7 +87,7 @@ func (t *Travel) hasPast() error {
 	switch {
 	case t.target.Mode() == target.Saved:
 		return nil
-	case t.target.Beside:
+	case t.target.Alongside:
 		return target.ErrNotStopped
 	case t.target.Mode() == target.Core:
 		return errors.New("a core file has no recording to move in")
@@ -125,13 +125,13 @@ func (t *Travel) gotoEvent(seq uint64) (*stopped.Report, error) {
 		return nil, t.recorded.NoEvent(seq)
 	}
 	t.sel.LeavePresent()
-	t.recorded.Bring(seq)
+	t.recorded.Seek(seq)
 	t.sel.SelectRecorded(seq, e.Stack, seq)
-	return t.there(&stopped.Report{Causes: []stopped.Cause{&stopped.Allocation{Event: e, Stray: t.queries.StrayFree(e)}}, Elapsed: e.Time}, e.TID), nil
+	return t.complete(&stopped.Report{Causes: []stopped.Cause{&stopped.Allocation{Event: e, Stray: t.queries.StrayFree(e)}}, Elapsed: e.Time}, e.TID), nil
 }
 
-// there completes the report of the moment that the view was brought to.
-func (t *Travel) there(r *stopped.Report, tid int32) *stopped.Report {
+// complete completes the report of the moment that the view was brought to.
+func (t *Travel) complete(r *stopped.Report, tid int32) *stopped.Report {
 	for _, t := range t.recorded.Threads() {
 		if t.TID == tid {
 			r.Thread = view.ThreadInfo{Num: t.Num, TID: int(t.TID), Name: t.Name, Selected: true}
@@ -152,9 +152,9 @@ func (t *Travel) there(r *stopped.Report, tid int32) *stopped.Report {
 func (t *Travel) gotoStop(n int, at uint64) *stopped.Report {
 	st := t.recorded.Stops()[n-1]
 	t.sel.LeavePresent()
-	t.recorded.Bring(at)
+	t.recorded.Seek(at)
 	t.sel.SelectRecorded(st.Event, st.Stack, at)
-	return t.there(&stopped.Report{Causes: []stopped.Cause{&stopped.Past{Text: fmt.Sprintf("stop %d: %s", n, st.Text)}}, Elapsed: st.Time}, st.TID)
+	return t.complete(&stopped.Report{Causes: []stopped.Cause{&stopped.Past{Text: fmt.Sprintf("stop %d: %s", n, st.Text)}}, Elapsed: st.Time}, st.TID)
 }
 
 // travel moves the view to the next event that is wanted, in the direction.

@@ -25,7 +25,7 @@ type wrongFrees struct {
 	target  *target.Target
 	account *target.Account
 	walker  *target.Walker
-	demand  *demand
+	demand  *demands
 	planes  *Planes
 
 	blocks func() (*query.Recording, error)              // what is recorded
@@ -40,7 +40,7 @@ type wrongFrees struct {
 	mixed  bool          // plain breakpoints have taken over from a probe: calls that threads were in are in no event
 
 	// Calls that turned out as right: what is looked for without effect too often is looked for no more.
-	vain        [probe.OtherFamily + 1]int
+	cleared     [probe.OtherFamily + 1]int
 	spent       time.Duration
 	unsuspected [probe.OtherFamily + 1]bool
 }
@@ -55,7 +55,7 @@ const (
 func (w *wrongFrees) begin() {
 	w.placed = nil
 	w.taken, w.plain, w.mixed, w.doubt = nil, plainBlocks{}, false, 0
-	w.vain, w.spent, w.unsuspected = [len(w.vain)]int{}, 0, [len(w.unsuspected)]bool{}
+	w.cleared, w.spent, w.unsuspected = [len(w.cleared)]int{}, 0, [len(w.unsuspected)]bool{}
 }
 
 // armed follows that calls are followed from now on, at these functions. A thread that is in one of them
@@ -127,7 +127,7 @@ func (w *wrongFrees) look(t *inferior.Thread, call breakpoints.Call, why probe.S
 	found := w.judge(t, call, e, why)
 	switch {
 	case found == nil:
-		w.inVain(why, time.Since(began))
+		w.countCleared(why, time.Since(began))
 		return inferior.Resume
 	case w.target.Settings.WrongFrees == target.WrongFreesReport:
 		w.target.Notify("%s: thread %d: %s: %s", found.Kind, t.Num, found.CallText((*recording.Event).Call), found.Why((*recording.Event).Call, units.Sizes{Raw: true}))
@@ -141,10 +141,10 @@ func (w *wrongFrees) look(t *inferior.Thread, call breakpoints.Call, why probe.S
 	return inferior.StopHere
 }
 
-// inVain counts a call that was right, or of which nothing is known.
-func (w *wrongFrees) inVain(why probe.Suspicion, d time.Duration) {
+// countCleared counts a call that was right, or of which nothing is known.
+func (w *wrongFrees) countCleared(why probe.Suspicion, d time.Duration) {
 	w.spent += d
-	if w.vain[why]++; w.vain[why] != maxVain && w.spent < maxVainSpent || why == probe.FreedBlock && w.vain[why] < maxVain || w.unsuspected[why] {
+	if w.cleared[why]++; w.cleared[why] != maxVain && w.spent < maxVainSpent || why == probe.FreedBlock && w.cleared[why] < maxVain || w.unsuspected[why] {
 		return
 	}
 	w.unsuspected[why] = true

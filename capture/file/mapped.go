@@ -11,7 +11,7 @@ import (
 // The section of mappings has what the events of a chunk that change mappings are, so that which are live is
 // known without decoding the other events, and from sums, which have none. Each event is
 //
-//	its number minus the number of the one before (the first: minus that of the chunk) << 2 | 0 map, 1 unmap, 2 protect
+//	its number minus the number of the one before (the first: minus the chunk's) << 2 | 0 map, 1 unmap, 2 protect
 //	function; TID, zigzag; stack ID; address minus the one before, zigzag; size; aux
 //	of map: 0, or 1 + the old address minus the address, zigzag
 //

@@ -16,8 +16,8 @@ type servers struct {
 	client *debuginfod.Client
 	errw   io.Writer
 
-	mu   sync.Mutex
-	told map[string]bool // failures that were said
+	mu       sync.Mutex
+	reported map[string]bool // failures that were said
 }
 
 // errNoServers is why --debuginfod can do nothing.
@@ -29,7 +29,7 @@ func newServers(errw io.Writer) (*servers, error) {
 	if len(cfg.URLs) == 0 {
 		return nil, errNoServers
 	}
-	s := &servers{errw: errw, told: map[string]bool{}}
+	s := &servers{errw: errw, reported: map[string]bool{}}
 	cfg.UserAgent = "hdb/" + version()
 	if cfg.WantVerbose {
 		cfg.Verbose = s.say
@@ -56,8 +56,8 @@ func (s *servers) DebugInfo(buildID string) (string, error) {
 func (s *servers) say(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.told[line] {
-		s.told[line] = true
+	if !s.reported[line] {
+		s.reported[line] = true
 		warn(s.errw, line)
 	}
 }

@@ -52,7 +52,7 @@ func export(main *options, out, errw io.Writer) int {
 		return fail(errw, err, exitUsage)
 	}
 	if e.File == "" {
-		e.File = e.Beside(path)
+		e.File = e.DefaultFile(path)
 		if f, ok := out.(*os.File); ok && e.Format.Text && !term.IsTerminal(int(f.Fd())) {
 			e.File = "-"
 		}

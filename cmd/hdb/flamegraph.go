@@ -65,7 +65,7 @@ func page(main *options, out, errw io.Writer) int {
 		return fail(errw, err, exitUsage)
 	}
 	if p.File == "" {
-		p.File = p.Beside(path)
+		p.File = p.DefaultFile(path)
 	}
 	return withCapture(path, errw, func(s *session.Session) error {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) // leave no half of a file

@@ -283,7 +283,7 @@ func converse(o *options, in *os.File, out, errw io.Writer) int {
 	var c *console.Console
 	s := session.New(target.Config{Version: version(), Guard: guardCommand(), Cache: cache(), DropsTyped: line.DropsTyped(in),
 		Notify: func(line string) { c.Notify(line) }, Print: func(texts ...string) { c.Print(texts...) }, Fetched: func(f names.Fetched) { c.Fetched(f) }})
-	s.Traces.Told = func(t session.Traced) { c.Traced(t) }
+	s.Traces.Reported = func(t session.Traced) { c.Traced(t) }
 	// The console closes the session; this is for an attach that ended halfway and
 	// for a panic, which must not leave traps in the process.
 	defer s.Close()

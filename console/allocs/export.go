@@ -26,7 +26,7 @@ import (
 // ExportCommand is export with a word for each format.
 func ExportCommand(c *desk.Desk) *shell.Command {
 	cmd := &shell.Command{
-		Name: "export", Group: shell.GroupFiles, Beside: shell.RunsBeside, Synopsis: "FORMAT [FILE] [--measure MEASURE] [--lines] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--root DIR] [--force]", Short: "write the recording in the format of another tool", Args: []shell.ArgKind{shell.ArgSub},
+		Name: "export", Group: shell.GroupFiles, While: shell.RunsAlongside, Synopsis: "FORMAT [FILE] [--measure MEASURE] [--lines] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--root DIR] [--force]", Short: "write the recording in the format of another tool", Args: []shell.ArgKind{shell.ArgSub},
 		Long: "It counts up to the current moment. Without FILE the result is written next to the capture, or to PROGRAM.PID, with the format's extension. FILE - prints a text format. An existing file is only replaced with --force; parquet adds to a directory.\n\n" +
 			"MEASURE is live (the default), peak, bytes, count, temporary or blocks: the only number if a format has one number for a stack, the first if it has several. With --lines, collapsed adds the line of each frame, Python or native, to its function, so that stacks of different lines are separate rows. With --threads a stack counts separately for each thread that allocated there: pprof has the thread as a label, the other formats as the outermost frame. With --thread only what the threads of a name, or of a TID, allocated is written; with --from and --to only what was allocated between two moments (see `goto`), and how much of it was live at the second. With --root, sarif names sources relative to DIR, by default the working directory.\n\nExamples:\n  export pprof\n  export collapsed peak.txt --measure peak --lines\n  export pprof --threads",
 	}
@@ -133,9 +133,9 @@ func formatNames() []string {
 	return names
 }
 
-// Beside is where the export of a capture is written by default: the capture's name with the
+// DefaultFile is where the export of a capture is written by default: the capture's name with the
 // format's ending.
-func (e *Export) Beside(path string) string {
+func (e *Export) DefaultFile(path string) string {
 	return strings.TrimSuffix(path, ".hdb") + e.Format.Extension
 }
 
@@ -278,7 +278,7 @@ func runExport(ctx context.Context, c *desk.Desk, in shell.Input, format string)
 	case e.File != "":
 		e.File = line.ExpandHome(e.File)
 	case saved != "":
-		e.File = e.Beside(saved)
+		e.File = e.DefaultFile(saved)
 	default:
 		e.File = fmt.Sprintf("%s.%d%s", filepath.Base(info.Program), info.PID, e.Format.Extension)
 	}

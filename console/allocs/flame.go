@@ -27,10 +27,10 @@ const tableLimit = 40
 
 func pageCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "flamegraph", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[FILE.html] [--measure MEASURE] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--force]", Short: "write an HTML page with a flame graph of allocations by stack", Args: []shell.ArgKind{shell.ArgFile}, Needs: shell.NeedRecord, Repeat: shell.RepeatNone, Run: c.Does(runPage),
+		{Name: "flamegraph", Group: shell.GroupAllocs, While: shell.RunsAlongside, Synopsis: "[FILE.html] [--measure MEASURE] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--force]", Short: "write an HTML page with a flame graph of allocations by stack", Args: []shell.ArgKind{shell.ArgFile}, Needs: shell.NeedRecord, Repeat: shell.RepeatNone, Run: c.Does(runPage),
 			Long: "It counts up to the current moment. The page works in any browser without a network: click to zoom, search, put callers below callees, choose the measure, and show what grew between two moments. Without FILE the page is written next to the capture, or to PROGRAM.PID.html. An existing file is only replaced with --force.\n\n" +
 				"MEASURE is drawn first: live (the default; peak at the end of a recording with less than a hundredth of the peak left), peak, bytes, count, temporary or blocks. With --threads the page can show each thread by itself: what it allocated, and how much of it is live, whichever thread frees it; hdb has to read all events for that. With --thread it shows only what the threads of a name, or of a TID, allocated; with --from and --to only what was allocated between two moments, see `goto`.\n\nExamples:\n  flamegraph\n  flamegraph peak.html --measure peak"},
-		{Name: "table", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[FILE.html] [-n N] [--measure MEASURE] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--force]", Short: "list functions with what they allocated themselves and in total", Args: []shell.ArgKind{shell.ArgFile}, Needs: shell.NeedRecord, Repeat: shell.RepeatNone, Run: c.Does(runPage),
+		{Name: "table", Group: shell.GroupAllocs, While: shell.RunsAlongside, Synopsis: "[FILE.html] [-n N] [--measure MEASURE] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--force]", Short: "list functions with what they allocated themselves and in total", Args: []shell.ArgKind{shell.ArgFile}, Needs: shell.NeedRecord, Repeat: shell.RepeatNone, Run: c.Does(runPage),
 			Long: "Own is what a function requested itself, directly or through allocators and wrappers; the own numbers of all functions add up to the whole. Total also has what its callees allocated. With FILE it writes an HTML page with all measures to sort and search, otherwise it prints N functions, by default 40, 0 for all.\n\n" +
 				"MEASURE is live (the default; peak at the end of a recording with less than a hundredth of the peak left), peak, bytes, count, temporary or blocks. With --thread it counts only what the threads of a name, or of a TID, allocated; with --from and --to only what was allocated between two moments, see `goto`.\n\nExamples:\n  table -n 10 --measure bytes\n  table functions.html"},
 	}
@@ -139,8 +139,8 @@ func measureFlag(take func(report.Measure)) flags.Flag {
 	})
 }
 
-// Beside is where the page of a capture is written by default.
-func (p *Page) Beside(path string) string { return strings.TrimSuffix(path, ".hdb") + ".html" }
+// DefaultFile is where the page of a capture is written by default.
+func (p *Page) DefaultFile(path string) string { return strings.TrimSuffix(path, ".hdb") + ".html" }
 
 // Write writes to the file, or to out if that is "-". A file appears whole or not
 // at all, also when the context ends.
@@ -233,7 +233,7 @@ func runPage(ctx context.Context, c *desk.Desk, in shell.Input) error {
 		return fmt.Errorf("%s: the output is an HTML page: name a file", in.Name)
 	case p.File != "":
 	case saved != "":
-		p.File = p.Beside(saved)
+		p.File = p.DefaultFile(saved)
 	default:
 		p.File = fmt.Sprintf("%s.%d.html", filepath.Base(info.Program), info.PID)
 	}

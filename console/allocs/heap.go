@@ -21,12 +21,12 @@ import (
 func heapCommands(c *desk.Desk) []*shell.Command {
 	measures, pers := strings.Join(topMeasures, "|"), strings.Join(topPers, "|")
 	return []*shell.Command{
-		{Name: "top", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[N] [[by] " + measures + "] [per " + pers + "]", Short: "rank functions by what they allocated", Args: []shell.ArgKind{shell.ArgWord}, Run: c.Does(runTop),
+		{Name: "top", Group: shell.GroupAllocs, While: shell.RunsAlongside, Synopsis: "[N] [[by] " + measures + "] [per " + pers + "]", Short: "rank functions by what they allocated", Args: []shell.ArgKind{shell.ArgWord}, Run: c.Does(runTop),
 			Long: "live counts the bytes that were not freed, bytes all bytes that were allocated, count the allocations, blocks the live blocks. temporary counts blocks that were freed before another one was allocated. peak counts the bytes that were live at the high-water mark, in blocks and in the program's own mappings. The default is live; at the end of a recording it is peak if less than a hundredth of the peak is still live, or less than half for a Python program.\n\nA row is the function that the blocks belong to, in this and in all other commands: the function of the innermost frame of the user's own code, including inlined calls. Three kinds of frames are passed over: allocators; wrappers, which only allocate for their callers (`show wrappers`); and library frames (`show library-frames`), which are functions of std::, __gnu_cxx::, and of Rust's core, alloc and std, functions from system headers, and system libraries. If no frame is left, it is the innermost function in the program's own modules that is neither an allocator nor a wrapper; failing that, the innermost function that is not an allocator, a library's wrapper or the caller of main. A function without a name is shown as MODULE+OFFSET of its first instruction. `list -cost` also counts for the lines whose calls were inlined.\n\nLive mappings that the program made with mmap, mremap, mprotect or sbrk have a table of their own, and so have pymalloc's arenas. An arena's row is the code that caused Python to allocate the arena, not necessarily its current user. `help live` explains what counts as a mapping.\n\n`per type` counts live blocks by type, arrays of any length in one row. Blocks of unknown type are counted for the function that they belong to, in a row with a ? in front. Without a recording it counts the blocks found by walking the heap. docs/heap.md says how types are found.\n\nretained counts the bytes that only the blocks of a row keep alive: what would become unreachable if nothing pointed to any of them, the blocks themselves included. A block counts once in each row that every path to it passes through, so the rows add up to more than the total. Lost blocks retain nothing that the program can reach. It needs a process whose memory can be searched, and works per function, line, module, type or global: a variable retains what would become unreachable if it were null, and its live column is what it points to directly. docs/heap.md defines what counts as a pointer.\n\nExamples:\n  top\n  top 5 by bytes\n  top peak per line\n  top per type\n  top by retained\n  top by retained per global"},
 		leaksCommand(c),
-		{Name: "temporary", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[N]", Short: "show the stacks of blocks that were freed before another one was allocated", Args: []shell.ArgKind{shell.ArgWord}, Run: c.Does(stackRanker(heap.ByTemporary)),
+		{Name: "temporary", Group: shell.GroupAllocs, While: shell.RunsAlongside, Synopsis: "[N]", Short: "show the stacks of blocks that were freed before another one was allocated", Args: []shell.ArgKind{shell.ArgWord}, Run: c.Does(stackRanker(heap.ByTemporary)),
 			Long: "Such a block could often be on the stack, or be reused.\n\nExample:\n  temporary 5"},
-		{Name: "whence", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "ADDRESS", Short: "show which recorded block an address is in, who allocated it and when", Repeat: shell.RepeatNone, Run: c.Does(runWhence),
+		{Name: "whence", Group: shell.GroupAllocs, While: shell.RunsAlongside, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "ADDRESS", Short: "show which recorded block an address is in, who allocated it and when", Repeat: shell.RepeatNone, Run: c.Does(runWhence),
 			Long: "ADDRESS may be an expression, as for x: a pointer is the address that it holds, &NAME the address of a variable. A block that is not recorded is found by walking glibc's heap, without who allocated it.\n\nExamples:\n  whence 0x55555578a2c8\n  whence list->head\n  whence $1"},
 		diffCommand(c),
 	}
@@ -110,7 +110,7 @@ func runTop(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	if per == query.PerFunction {
 		below = belowText(by, rows)
 	}
-	top := topped{below: below, rows: rows[:min(limit, len(rows))], by: by, per: per, total: len(rows), note: note}
+	top := topAnswer{below: below, rows: rows[:min(limit, len(rows))], by: by, per: per, total: len(rows), note: note}
 	switch {
 	case by == heap.ByPeak:
 		mapped, all, peak, err := c.Session.Queries.MappedAtPeak(per)
@@ -171,8 +171,8 @@ func topNumbers(sizes units.Sizes, by heap.Measure, r heap.Row) (numbers []scree
 	return []screen.Span{screen.Plain(sizes.Short(r.LiveBytes)), screen.Plain(units.Grouped(r.LiveBlocks))}, [2]string{"live", "blocks"}
 }
 
-// topped is what top shows: rows, of total, and why they are by this measure if it was not chosen.
-type topped struct {
+// topAnswer is what top shows: rows, of total, and why they are by this measure if it was not chosen.
+type topAnswer struct {
 	rows  []heap.Row
 	by    heap.Measure
 	per   query.Per
@@ -183,7 +183,7 @@ type topped struct {
 	mapped *mappedTop // nil: the measure is not of what is live
 }
 
-func showTop(c *desk.Desk, in shell.Input, top topped) {
+func showTop(c *desk.Desk, in shell.Input, top topAnswer) {
 	rows, by, per, total := top.rows, top.by, top.per, top.total
 	views := make([]topView, 0, len(rows))
 	var table [][]screen.Span

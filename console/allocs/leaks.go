@@ -25,7 +25,7 @@ import (
 )
 
 func leaksCommand(c *desk.Desk) *shell.Command {
-	return &shell.Command{Name: "leaks", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Raw: true, Synopsis: "[N] [since MOMENT] [--strict] [--possible] [--reachable|--all] [--snapshot|--exit] [--suppressions FILE] [if CONDITION]\n[N] growth [MOMENT ... | over TIME] [--strict] [--reachable|--all] [--snapshot|--exit] [--suppressions FILE]", Short: "show the stacks of lost blocks, or without memory to search, of all live blocks", Args: []shell.ArgKind{shell.ArgSince}, Run: c.Does(runLeaks),
+	return &shell.Command{Name: "leaks", Group: shell.GroupAllocs, While: shell.RunsAlongside, Raw: true, Synopsis: "[N] [since MOMENT] [--strict] [--possible] [--reachable|--all] [--snapshot|--exit] [--suppressions FILE] [if CONDITION]\n[N] growth [MOMENT ... | over TIME] [--strict] [--reachable|--all] [--snapshot|--exit] [--suppressions FILE]", Short: "show the stacks of lost blocks, or without memory to search, of all live blocks", Args: []shell.ArgKind{shell.ArgSince}, Run: c.Does(runLeaks),
 		Long: "For a stopped process and for a core file, it searches memory for pointers to the live blocks, as LeakSanitizer and valgrind do. The roots are registers, stacks, global and thread-local variables and the program's own mappings.\n\n" +
 			"  definitely lost  nothing points to the block\n  indirectly lost  only lost blocks do\n  possibly lost    only interior pointers lead to it\n  still reachable  pointers to the starts of blocks lead from a root to it\n\n" +
 			"The stacks of lost blocks are listed, the worst first, each with the blocks that were lost through it; --possible adds possibly lost blocks, --reachable lists the still reachable ones instead, --all lists all of them. Two kinds of blocks that have only interior pointers count as reachable: blocks with a header, where nearly all blocks from the same code are pointed to at the same offset, and pools, which are pointed to at many offsets. A line says how many; --strict counts them as possibly lost, as valgrind does. A leak whose stale pointers all have the same offset is mistaken for such blocks. Blocks that are older than the recording, or not in it, have no stack and a row of their own. With `if` only blocks that match are counted; for blocks without a stack only size and addr are known.\n\n" +
@@ -297,7 +297,7 @@ func showLeaks(c *desk.Desk, in shell.Input, q leaksAsked, a *heaps.LeakAnswer, 
 			printLeakRow(c, o, a, &a.Rows[i])
 		}
 		if len(a.Rows) < a.Total {
-			o.Printf("%d of %s; `%s` shows all\n", len(a.Rows), units.Count(a.Total, "row"), q.again(a.Total))
+			o.Printf("%d of %s; `%s` shows all\n", len(a.Rows), units.Count(a.Total, "row"), q.command(a.Total))
 		}
 		if all.Blocks > 0 {
 			printReach(o, q, a)
@@ -310,12 +310,12 @@ func showLeaks(c *desk.Desk, in shell.Input, q leaksAsked, a *heaps.LeakAnswer, 
 		if a.Usable == [4]graph.Sum{} { // else they are in the sums
 			noteUnrecorded(c.Session, o, true)
 		}
-		mapped.print(c, o, q.again)
+		mapped.print(c, o, q.command)
 	})
 }
 
-// again is the command with another number of rows.
-func (q *leaksAsked) again(n int) string {
+// command is the command with another number of rows.
+func (q *leaksAsked) command(n int) string {
 	words := []string{"leaks", strconv.Itoa(n)}
 	if q.growth {
 		words = append(words, q.growthAgain())

@@ -73,7 +73,7 @@ func printGoRows(c *desk.Desk, o *screen.Output, q *leaksAsked, a *heaps.LeakAns
 		o.Table([]screen.Column{{Head: "bytes", Right: true}, {Head: "blocks", Right: true}, {Head: "garbage", Right: true}, {Head: "type"}, {Head: "the largest is held by"}}, table)
 	}
 	if len(a.GoRows) < a.GoTotal {
-		o.Printf("%d of %s of Go; `%s` shows all\n", len(a.GoRows), units.Count(a.GoTotal, "row"), q.again(a.GoTotal))
+		o.Printf("%d of %s of Go; `%s` shows all\n", len(a.GoRows), units.Count(a.GoTotal, "row"), q.command(a.GoTotal))
 	}
 }
 

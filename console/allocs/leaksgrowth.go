@@ -104,7 +104,7 @@ func showLeaksGrowth(c *desk.Desk, in shell.Input, q leaksAsked, a *heaps.Growth
 			printGrowthRow(c, o, a, &a.Rows[i])
 		}
 		if len(a.Rows) < a.Total {
-			o.Printf("%d of %s; `%s` shows all\n", len(a.Rows), units.Count(a.Total, "stack"), q.again(a.Total))
+			o.Printf("%d of %s; `%s` shows all\n", len(a.Rows), units.Count(a.Total, "stack"), q.command(a.Total))
 		}
 		if a.Others > 0 {
 			other := q
@@ -113,7 +113,7 @@ func showLeaksGrowth(c *desk.Desk, in shell.Input, q leaksAsked, a *heaps.Growth
 			if q.reachable {
 				what = "of which blocks are lost"
 			}
-			o.Printf("%s grew, too, %s: `%s`\n", units.Count(a.Others, "stack"), what, other.again(a.Others))
+			o.Printf("%s grew, too, %s: `%s`\n", units.Count(a.Others, "stack"), what, other.command(a.Others))
 		}
 		noteKept(o, a.Kept)
 		noteCopy(o, a.Copy)

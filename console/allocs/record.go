@@ -32,7 +32,7 @@ func recordCommand(c *desk.Desk) *shell.Command {
 			{Name: "resume", Short: "record events again after record pause", Repeat: shell.RepeatNone, Run: c.Does(runRecordResume), Long: "Example:\n  record resume"},
 			{Name: "filter", Raw: true, Synopsis: "[CONDITION]", Short: "record only events that match, and the ends of their blocks", Args: []shell.ArgKind{shell.ArgCondition}, Repeat: shell.RepeatNone, Run: c.Does(runRecordFilter),
 				Long: "Without a condition all events are recorded again. An event at which the program stops is always recorded, and so is the end of its block. See `help conditions`.\n\nExamples:\n  record filter size >= 64k && func(\"parse\")\n  record filter"},
-			{Name: "status", Beside: shell.RunsBeside, Short: "show how much was recorded, and how much was lost", Run: c.Does(runRecordStatus)},
+			{Name: "status", While: shell.RunsAlongside, Short: "show how much was recorded, and how much was lost", Run: c.Does(runRecordStatus)},
 		},
 	}
 }

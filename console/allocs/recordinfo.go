@@ -7,6 +7,6 @@ import (
 
 func recordInfos(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "allocs", Under: "info", Beside: shell.RunsBeside, Short: "sum up the allocation events", Run: c.Does(runRecordStatus), Repeat: shell.RepeatNone},
+		{Name: "allocs", Under: "info", While: shell.RunsAlongside, Short: "sum up the allocation events", Run: c.Does(runRecordStatus), Repeat: shell.RepeatNone},
 	}
 }

@@ -41,7 +41,7 @@ func topTypes(ctx context.Context, c *desk.Desk, in shell.Input, by heap.Measure
 	if err != nil {
 		return err
 	}
-	top := topped{rows: rows[:min(limit, len(rows))], by: by, per: query.PerType, total: len(rows)}
+	top := topAnswer{rows: rows[:min(limit, len(rows))], by: by, per: query.PerType, total: len(rows)}
 	if walked {
 		top.note = "found in the heap itself: nothing was recorded"
 	}

@@ -24,8 +24,8 @@ func (v *Monitor) of(n *MonitorSum) uint64 {
 	return n.LiveBytes
 }
 
-// beside is the number that is shown next to it.
-func (v *Monitor) beside(n *MonitorSum) string {
+// companion is the number that is shown next to it.
+func (v *Monitor) companion(n *MonitorSum) string {
 	switch v.by {
 	case heap.ByLive:
 		return units.Grouped(n.LiveCount)
@@ -35,8 +35,8 @@ func (v *Monitor) beside(n *MonitorSum) string {
 	return units.Grouped(n.Count)
 }
 
-// some reports whether there is anything to say of a sum. Blocks may have no bytes.
-func (v *Monitor) some(n *MonitorSum) bool {
+// nonZero reports whether there is anything to say of a sum. Blocks may have no bytes.
+func (v *Monitor) nonZero(n *MonitorSum) bool {
 	switch v.by {
 	case heap.ByLive:
 		return n.LiveCount > 0
@@ -51,7 +51,7 @@ func (v *Monitor) selected() (rows []*MonitorRow, whole uint64) {
 	for i := range v.Rows {
 		r := &v.Rows[i]
 		whole += v.of(&r.Own)
-		if v.some(&r.Total) && v.passes(r) {
+		if v.nonZero(&r.Total) && v.passes(r) {
 			rows = append(rows, r)
 		}
 	}
@@ -156,7 +156,7 @@ func (v *Monitor) columns(width int) []monitorColumn {
 			}
 			return signed(int64(float64(v.grown(r)) / v.Span.Seconds()))
 		}},
-		{cmp.Or(beside, "calls"), 0, false, sizeCells, 80, func(r *MonitorRow, _ uint64) string { return v.beside(&r.Own) }},
+		{cmp.Or(beside, "calls"), 0, false, sizeCells, 80, func(r *MonitorRow, _ uint64) string { return v.companion(&r.Own) }},
 	}
 	return slices.DeleteFunc(all, func(c monitorColumn) bool { return width < c.from })
 }

@@ -13,19 +13,19 @@ import (
 
 // A Background is a command that lets the program run while lines continue to be read, as `continue
 // &` asks for. The command has the console's goroutine, which the process needs. A goroutine of the
-// background reads lines and runs each on the console's, within Session.Beside: between what the
+// background reads lines and runs each on the console's, within Session.Alongside: between what the
 // process needs of hdb, and without a stop.
 type Background struct {
 	c *Shell
 
-	calls  Queue
-	over   chan struct{} // closed when the command has ended
-	fed    chan struct{} // closed when no line is read any more
-	beside bool          // a line is run while the process runs; the console's goroutine's
-	waits  bool          // no line is read before the command has ended; the same
-	after  []string      // lines for then
-	work   func() error  // of the line that is run, see apart; nil: nothing
-	refuse block         // whose lines are no commands, because what begins it was refused
+	calls   Queue
+	over    chan struct{} // closed when the command has ended
+	fed     chan struct{} // closed when no line is read any more
+	running bool          // a line is run while the process runs; the console's goroutine's
+	waits   bool          // no line is read before the command has ended; the same
+	after   []string      // lines for then
+	work    func() error  // of the line that is run, see apart; nil: nothing
+	refuse  block         // whose lines are no commands, because what begins it was refused
 }
 
 // begun reports whether a line asks for a command in the background, and which.
@@ -117,7 +117,7 @@ func (b *Background) apart(f func(context.Context) error) bool {
 }
 
 // Running reports whether a line is run while the program runs, which waits for it.
-func (b *Background) Running() bool { return b != nil && b.beside }
+func (b *Background) Running() bool { return b != nil && b.running }
 
 // errProgramStopped is of a line that is read on in the foreground.
 var errProgramStopped = errors.New("the program stopped")
@@ -155,7 +155,7 @@ func (b *Background) read(prompt string) (text string, typed bool, err error) {
 				c.Notices.Keep(prompt + screen.Clean(r.line) + "\n")
 			}
 			return r.line, true, r.err
-		case f := <-c.sig.beside:
+		case f := <-c.sig.calls:
 			b.do(f)
 		case <-c.sig.wake:
 			if c.sig.terminated() || !interactive {
@@ -179,8 +179,8 @@ func (b *Background) read(prompt string) (text string, typed bool, err error) {
 func (b *Background) line(text string, typed bool, err error) (more bool, work func() error) {
 	c := b.c
 	b.work = nil
-	b.beside = c.Bg != nil
-	defer func() { b.beside = false }()
+	b.running = c.Bg != nil
+	defer func() { b.running = false }()
 	switch {
 	case errors.Is(err, line.ErrCancelled):
 		return true, nil
@@ -213,7 +213,7 @@ func (b *Background) do(f func()) bool {
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
 	for {
-		b.c.host.Beside(b.calls.Drain)
+		b.c.host.Alongside(b.calls.Drain)
 		select {
 		case <-done:
 			return true
@@ -233,9 +233,9 @@ func (b *Background) do(f func()) bool {
 // console's work with the process stops the program and runs then.
 func (b *Background) refused(cmd *Command, in Input) error {
 	switch {
-	case !b.Running() || cmd.Beside == RunsBeside:
+	case !b.Running() || cmd.While == RunsAlongside:
 		return nil
-	case cmd.Beside == RunsBehind:
+	case cmd.While == StopsFirst:
 		b.Wait()
 		b.after = append(b.after, in.Name+" "+in.Raw)
 		_ = b.c.host.Interrupt() // an error would mean that it has stopped by itself

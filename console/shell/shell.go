@@ -7,7 +7,7 @@
 // cancels the running command and interrupts the program. Neither touches output or any other
 // state. While the program runs in the background that goroutine is inside of the command that
 // runs it; a third helper then reads the lines, runs commands of the user's shell between them, and
-// has all else run there by Host.Beside; it hands the line that is open over when it ends, for
+// has all else run there by Host.Alongside; it hands the line that is open over when it ends, for
 // which the command waits.
 package shell
 
@@ -53,7 +53,7 @@ type Host interface {
 
 	Interrupt() error                         // stops the program; any goroutine may call it
 	Going() bool                              // the program runs; any goroutine may call it
-	Beside(func())                            // has the host's goroutine call the function while the program runs
+	Alongside(func())                         // has the host's goroutine call the function while the program runs
 	KeepTerminal(bool)                        // the terminal stays hdb's while the program runs
 	StepsTaken() func() uint64                // counts the program's single steps, nil: they are not counted
 	Within(*capture.Reading) (restore func()) // bounds what is read until restore is called
@@ -96,7 +96,7 @@ func New(opt Options, host Host) *Shell {
 	c.interp = &interpreter{c: c, aliases: map[string]string{}, defined: map[string]*definition{}}
 	c.startup = &scriptSource{} // whose errors tell no place
 	c.Hist = line.History{Path: historyPath(c.Opt.Getenv), Limit: 1000}
-	c.sig.beside = make(chan func(), 64)
+	c.sig.calls = make(chan func(), 64)
 	if host != nil {
 		c.Notices.LogTo(func(line string) {
 			c.host.Logged(line, false)
@@ -266,7 +266,7 @@ func (c *Shell) Unread(line string) { c.unread = line }
 // Post has the goroutine that awaits a line call f. It is left out if too many wait.
 func (c *Shell) Post(f func()) {
 	select {
-	case c.sig.beside <- f:
+	case c.sig.calls <- f:
 	default:
 	}
 }

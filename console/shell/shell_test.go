@@ -25,7 +25,7 @@ func (h *bareHost) Lost() error                                          { retur
 func (h *bareHost) BeforePrompt()                                        {}
 func (h *bareHost) Interrupt() error                                     { return nil }
 func (h *bareHost) Going() bool                                          { return false }
-func (h *bareHost) Beside(f func())                                      { f() }
+func (h *bareHost) Alongside(f func())                                   { f() }
 func (h *bareHost) KeepTerminal(bool)                                    {}
 func (h *bareHost) StepsTaken() func() uint64                            { return nil }
 func (h *bareHost) Within(*capture.Reading) func()                       { return func() {} }

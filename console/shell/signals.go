@@ -32,7 +32,7 @@ type signals struct {
 	going   func() bool // reports whether the inferior runs; safe from any goroutine
 	hooking atomic.Bool // the commands of a stop are run
 
-	beside chan func() // what to run while a line is awaited, on the goroutine that awaits it
+	calls chan func() // what to run while a line is awaited, on the goroutine that awaits it
 
 	beneath atomic.Bool                        // the program runs in the background
 	apart   atomic.Pointer[context.CancelFunc] // ends what a line does apart, nil: it does nothing
@@ -171,7 +171,7 @@ func (s *signals) await(in line.Reader, read func() (string, error)) (string, er
 		select {
 		case r := <-rd.ch:
 			return r.line, r.err
-		case f := <-s.beside:
+		case f := <-s.calls:
 			f()
 		case <-s.wake:
 			if s.terminated() || !in.Interactive() {
@@ -239,7 +239,7 @@ func (s *signals) ask(f func()) bool {
 		}
 	}
 	select {
-	case s.beside <- run:
+	case s.calls <- run:
 	case <-over:
 		return false
 	}

@@ -29,10 +29,10 @@ type Command struct {
 	Raw    bool
 	Repeat Repeat
 	Needs  Need
-	// Resumes lets the program run, so that & may follow its line. Beside is whether it can be
+	// Resumes lets the program run, so that & may follow its line. While is whether it can be
 	// asked meanwhile, which holds for its Sub, too.
 	Resumes bool
-	Beside  Beside
+	While   Availability
 	// Direct has it print at once, not through $PAGER: it may run the program, by a function
 	// in an expression or another command, or has the terminal for itself.
 	Direct bool
@@ -42,13 +42,13 @@ type Command struct {
 	Run func(ctx context.Context, in Input) error
 }
 
-// Beside is whether a command runs while the program does.
-type Beside uint8
+// Availability is whether a command runs while the program does.
+type Availability uint8
 
 const (
-	RunsStopped Beside = iota // no: it needs a stopped program
-	RunsBeside                // yes
-	RunsBehind                // it stops the program first
+	RunsStopped   Availability = iota // no: it needs a stopped program
+	RunsAlongside                     // yes
+	StopsFirst                        // it stops the program first
 )
 
 // Input is what the user wrote after a command's name.
@@ -177,7 +177,7 @@ func NewTable(groups ...[]*Command) *Table {
 	}
 	for _, cmd := range t.Commands {
 		for _, sub := range cmd.Sub {
-			sub.Beside = max(sub.Beside, cmd.Beside)
+			sub.While = max(sub.While, cmd.While)
 		}
 	}
 	return t

@@ -206,9 +206,9 @@ func (h *Heap) Header(a addr.Run) (x Header, c Chunk, ok bool) {
 	return x, c, true
 }
 
-// Beside returns the chunks in front of and behind the one that an address is in, if there are any
+// Around returns the chunks in front of and behind the one that an address is in, if there are any
 // in the same run of chunks.
-func (h *Heap) Beside(a addr.Run) (before, behind *Chunk) {
+func (h *Heap) Around(a addr.Run) (before, behind *Chunk) {
 	p, i, ok := h.locate(a)
 	if !ok {
 		return nil, nil

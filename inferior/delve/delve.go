@@ -16,7 +16,7 @@ import (
 	"github.com/go-delve/delve/pkg/proc"
 )
 
-// A Program is what delve's pkg/proc knows of a Go program that an inferior.Process runs. Its
+// A Program is delve's pkg/proc on a Go program that an inferior.Process runs. Its
 // methods belong to the goroutine that owns the Process.
 type Program struct {
 	p       *inferior.Process
@@ -27,7 +27,7 @@ type Program struct {
 	backend *backend
 }
 
-// Load loads what delve knows of the program that p runs.
+// Load has delve read the program that p runs.
 func Load(p *inferior.Process) (*Program, error) {
 	if err := p.Readable(); err != nil {
 		return nil, err

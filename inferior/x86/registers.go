@@ -1,4 +1,4 @@
-// Package x86 is what the engine knows of x86-64: the registers of a thread, what an instruction
+// Package x86 is the engine's knowledge of x86-64: the registers of a thread, what an instruction
 // reads and writes, and how to run the frequent ones without the processor.
 //
 // It knows no process: memory is an interface. Whatever is in a thread's registers and in code may

@@ -24,7 +24,7 @@ func (c *Cond) leaves(rest string) error {
 	if err != nil {
 		return fmt.Errorf("a function expected, as in leaked(handle_request)")
 	}
-	if text, ok := strings.CutPrefix(inside, `"`); ok { // as func("f") has it
+	if text, ok := strings.CutPrefix(inside, `"`); ok { // as in func("f")
 		inside = strings.TrimSuffix(text, `"`)
 	}
 	switch {

@@ -222,7 +222,7 @@ func (s *search) chain(l link) []link {
 // top is the outermost reference that leads to one.
 func (s *search) top(l link) link { return s.chain(l)[0] }
 
-// nameless describes objects that are described by what has them.
+// nameless describes objects that are described by what holds them.
 func nameless(t *Type) bool {
 	switch t.kind {
 	case listKind, tupleKind, dictKind, orderedKind, setKind, dequeKind:

@@ -49,7 +49,7 @@ type Arena struct {
 	next addr.Run // the first pool that was never in use
 }
 
-// ErrNotStarted is about an interpreter that has mapped no arena yet, or has freed all.
+// ErrNotStarted says that an interpreter has mapped no arena yet, or has freed all.
 var ErrNotStarted = errors.New("no arenas: the interpreter has not been started, has ended, or does not use pymalloc")
 
 // Open finds the heaps of an interpreter.

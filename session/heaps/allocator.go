@@ -189,7 +189,7 @@ func (h *Mallocs) damaged(m *memory.Image, d glibc.Damage) HeapDamage {
 	}
 	if c, ok := g.Find(d.Chunk); ok && c.Addr == d.User() {
 		out.At = h.neighbour(m, c)
-		if before, _ := g.Beside(d.Chunk); before != nil {
+		if before, _ := g.Around(d.Chunk); before != nil {
 			out.Before = h.neighbour(m, *before)
 			return out
 		}
@@ -258,7 +258,7 @@ func (h *Mallocs) Chunk(at uint64) (*ChunkAnswer, error) {
 	if x.Arena >= 0 {
 		a.Arena = &g.Arenas()[x.Arena]
 	}
-	before, behind := g.Beside(c.Addr)
+	before, behind := g.Around(c.Addr)
 	if before != nil {
 		a.Before = h.neighbour(m, *before)
 	}

@@ -57,7 +57,7 @@ func (t *BlockTypes) OfType(ctx context.Context, pattern string, limit int) (*Bl
 		if i&1023 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		b = slotted(m, b)
+		b = atSlotSize(m, b)
 		types.addUnknown(&out.Unknown, i, &b)
 		typ := types.of(i, &b)
 		if typ == nil || !query.MatchType(pattern, typ) {

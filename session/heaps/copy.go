@@ -17,7 +17,7 @@ type Copy struct {
 }
 
 // Running tells that the program runs, so that its memory is not to be asked but by fromCopy.
-func (h *Heap) Running() bool { return h.target.Mode() == target.Live && h.target.Beside }
+func (h *Heap) Running() bool { return h.target.Mode() == target.Live && h.target.Alongside }
 
 // fromCopy stops the program that runs as long as a copy of its memory takes, and has f ask the
 // Heap of the copy. Where no copy can be made the error says why.
@@ -38,9 +38,9 @@ func (h *Heap) fromCopy(f func() error) (Copy, error) {
 			last = x.Last()
 		}
 		// What a stop tells, the registers of threads above all.
-		h.target.Beside = false
+		h.target.Alongside = false
 		src, err = h.source()
-		h.target.Beside = true
+		h.target.Alongside = true
 		out.Stopped = time.Since(from)
 		return err
 	})

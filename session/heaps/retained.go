@@ -78,7 +78,7 @@ func (h *Heap) TopRetained(ctx context.Context, per query.Per) (*RetainedAnswer,
 			s.sites[of[i]].Live.Bytes += b.Size
 		} else if s.types != nil && s.types.ofGo(&b) {
 			a.Unknown.Blocks++
-			a.Unknown.Bytes += slotted(m, b).Size
+			a.Unknown.Bytes += atSlotSize(m, b).Size
 		}
 	}
 	a.Rows = s.join(of)

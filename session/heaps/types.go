@@ -65,9 +65,9 @@ func (x *imageTypes) addUnknown(sum *graph.Sum, i int, b *memory.Block) {
 	}
 }
 
-// slotted is a block with the size of its slot, if it is one of Go that is not recorded: what was asked for is
+// atSlotSize is a block with the size of its slot, if it is one of Go that is not recorded: what was asked for is
 // not known.
-func slotted(m *memory.Image, b memory.Block) memory.Block {
+func atSlotSize(m *memory.Image, b memory.Block) memory.Block {
 	if b.Seq == 0 && m.InGo(b.Addr) {
 		b.Size = golang.Block{Addr: b.Addr, Size: b.Room}.Slot()
 	}
@@ -111,7 +111,7 @@ func (h *Heap) TopTypes(ctx context.Context, by heap.Measure) (rows []heap.Row, 
 		if i&1023 == 0 && ctx.Err() != nil {
 			return nil, false, ctx.Err()
 		}
-		b = slotted(m, b)
+		b = atSlotSize(m, b)
 		sums.Add(types.of(i, &b), b.Size)
 	}
 	return sums.Rows(by), types.golang != nil, nil

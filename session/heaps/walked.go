@@ -41,7 +41,7 @@ func (h *Heap) Walked(ctx context.Context, c *cond.Cond, limit int) (*WalkedBloc
 		if i&1023 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		b = slotted(m, b)
+		b = atSlotSize(m, b)
 		if asked {
 			types.addUnknown(&out.Unknown, i, &b)
 		}
@@ -85,7 +85,7 @@ func (h *Heap) UnrecordedBlocks(ctx context.Context) (*WalkedBlocks, error) {
 			continue
 		}
 		out.Blocks++
-		out.Bytes += slotted(m, b).Size
+		out.Bytes += atSlotSize(m, b).Size
 		out.Go = out.Go || m.InGo(b.Addr)
 	}
 	return out, nil

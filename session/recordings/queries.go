@@ -29,9 +29,9 @@ type Queries struct {
 
 // Neighbours are what questions ask of other parts of the session.
 type Neighbours struct {
-	Likes    *query.Likenesses                              // the events of captures that conditions name
-	Function func(name string) (breakpoints.Function, bool) // an allocator function
-	Types    func() *query.BlockTypes                       // of the blocks of the heap
+	Likenesses *query.Likenesses                              // the events of captures that conditions name
+	Function   func(name string) (breakpoints.Function, bool) // an allocator function
+	Types      func() *query.BlockTypes                       // of the blocks of the heap
 	// Open opens another capture, with the settings of this session, and returns what closes it.
 	Open func(path string) (q *Queries, done func(), err error)
 }
@@ -43,7 +43,7 @@ func NewQueries(t *target.Target, r *Recorded, on Neighbours) *Queries { return 
 // moment. Without an index only stacks and single events are.
 func (q *Queries) RecordingOf(src capture.Source, x *heap.Index) *query.Recording {
 	r := &query.Recording{
-		Source: src, Index: x, Names: q.target.Names, Attribution: q.target.Attribution, Likes: q.on.Likes,
+		Source: src, Index: x, Names: q.target.Names, Attribution: q.target.Attribution, Likenesses: q.on.Likenesses,
 		Reading: q.target.Reading, Moment: q.recorded.moment(x), Function: q.on.Function, Types: q.on.Types(),
 	}
 	if x != nil {

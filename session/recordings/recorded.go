@@ -214,8 +214,8 @@ func (r *Recorded) CountedEvents() (capture.Source, *heap.Index, error) {
 	return r.countedSums()
 }
 
-// Bring has questions answered as of the moment after an event.
-func (r *Recorded) Bring(at uint64) { r.at, r.moved = at, true }
+// Seek sets the moment that questions are answered for: after an event.
+func (r *Recorded) Seek(at uint64) { r.at, r.moved = at, true }
 
 // over tells that questions are answered as of the end of what is recorded, and that the
 // program goes no further.
@@ -235,7 +235,7 @@ func (r *Recorded) moment(x *heap.Index) uint64 {
 	switch {
 	case r.brought():
 		return r.at
-	case !r.target.Beside || x == nil:
+	case !r.target.Alongside || x == nil:
 		return heap.End
 	}
 	return x.Last()
@@ -244,7 +244,7 @@ func (r *Recorded) moment(x *heap.Index) uint64 {
 // Followed tells that the live heap that the recording follows is the heap at the end of a log in memory, and does
 // not change.
 func (r *Recorded) Followed() bool {
-	return r.target.Mode() == target.Live && !r.target.Beside && r.target.Proc != nil && r.Account.Rec.Log() != nil
+	return r.target.Mode() == target.Live && !r.target.Alongside && r.target.Proc != nil && r.Account.Rec.Log() != nil
 }
 
 // Now is what lives by the events that were seen, recorded or not.

@@ -44,7 +44,7 @@ type Target struct {
 	Going        atomic.Bool          // all threads run, but those that are being looked at
 	KeepTerminal bool                 // hdb keeps its terminal while a process runs
 	Past         bool                 // an event that was recorded before is selected, see Travel
-	Beside       bool                 // the verbs are called while the process runs, see Session.Beside
+	Alongside    bool                 // the verbs are called while the process runs, see Session.Alongside
 }
 
 // Delve is what delve knows the Go program that Image is.
@@ -126,7 +126,7 @@ func (c *Target) Readable() error {
 	switch mode := c.Mode(); {
 	case mode == Saved:
 		return ErrSaved
-	case mode == Live && c.Beside:
+	case mode == Live && c.Alongside:
 		return ErrNotStopped
 	case mode == Live && c.Past:
 		return ErrPast

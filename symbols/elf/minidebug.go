@@ -15,7 +15,7 @@ import (
 const miniSection = ".gnu_debugdata"
 
 // Bounds of what is decompressed. Real symbol tables become 3 to 6 times as long; xz itself can
-// make thousands of bytes of one. The dictionary is as large as that of xz -9.
+// make thousands of bytes of one. The dictionary is as large as xz -9's.
 const (
 	maxMini      = 256 << 20
 	maxMiniRatio = 100

@@ -18,9 +18,9 @@ import (
 	"hdb/values"
 )
 
-// demand is what asks for stops and events: the numbered stops with what they have planted, and
+// demands is what asks for stops and events: the numbered stops with what they have planted, and
 // next-alloc; and which of them was met since the program ran last.
-type demand struct {
+type demands struct {
 	account *target.Account
 	stops   breakpoints.List
 	counts  map[int]*counts // by the ID of the stop
@@ -48,7 +48,7 @@ type hit struct {
 }
 
 // event is the event of the stop that a thread is at, of any thread for nil; nil: it is at none.
-func (d *demand) event(t *inferior.Thread) *recording.Event {
+func (d *demands) event(t *inferior.Thread) *recording.Event {
 	for _, h := range d.hits {
 		if h.event != nil && (t == nil || h.thread == t) {
 			return h.event
@@ -58,10 +58,10 @@ func (d *demand) event(t *inferior.Thread) *recording.Event {
 }
 
 // Last is the number of the last numbered stop that was set, 0: none was.
-func (d *demand) Last() int { return d.stops.Last() }
+func (d *demands) Last() int { return d.stops.Last() }
 
 // Caught are the events of C++ for which stops hold a thread that is at an address.
-func (d *demand) Caught(at addr.Run) (events []string) {
+func (d *demands) Caught(at addr.Run) (events []string) {
 	for _, h := range d.hits {
 		if h.stop != nil && h.stop.Caught != "" && slices.ContainsFunc(h.stop.Places, func(p breakpoints.Place) bool { return p.Addr == at }) {
 			events = append(events, h.stop.Caught)
@@ -117,7 +117,7 @@ func (e *eventCount) total(seq uint64) uint64 {
 }
 
 // wantsEvents reports whether anything depends on allocation events.
-func (d *demand) wantsEvents() bool {
+func (d *demands) wantsEvents() bool {
 	if d.account.Rec.On() || d.next != nil {
 		return true
 	}
@@ -136,7 +136,7 @@ func asksHeap(c *cond.Cond) bool {
 
 // needsRing reports whether every event has to reach hdb: to be recorded, or because a stop depends
 // on what happened before.
-func (d *demand) needsRing() bool {
+func (d *demands) needsRing() bool {
 	if d.account.Rec.On() || d.next != nil && asksHeap(d.next.cond) {
 		return true
 	}
@@ -147,7 +147,7 @@ func (d *demand) needsRing() bool {
 
 // asksNames reports whether something wants the names of functions at allocations: a condition,
 // also for the frame that has the variables which it names, or a dprintf.
-func (d *demand) asksNames() bool {
+func (d *demands) asksNames() bool {
 	asks := func(c *cond.Cond) bool {
 		return c != nil && (c.UsesPredicate(cond.Func) || c.UsesPredicate(cond.Caller) || c.UsesProgram())
 	}
@@ -163,7 +163,7 @@ func (d *demand) asksNames() bool {
 }
 
 // undecided counts an event at which a variable of a stop's condition had no value.
-func (d *demand) undecided(st *breakpoints.Stop, err error) {
+func (d *demands) undecided(st *breakpoints.Stop, err error) {
 	b := d.counts[st.ID]
 	if b.unknown++; b.why != "" {
 		return
@@ -175,7 +175,7 @@ func (d *demand) undecided(st *breakpoints.Stop, err error) {
 }
 
 // entered are the threads that are at the entry of a function whose call was reported.
-func (d *demand) entered() map[*inferior.Thread]addr.Run {
+func (d *demands) entered() map[*inferior.Thread]addr.Run {
 	at := map[*inferior.Thread]addr.Run{}
 	for _, h := range d.hits {
 		if h.event == nil || h.now.IsReturn() {
@@ -190,7 +190,7 @@ func (d *demand) entered() map[*inferior.Thread]addr.Run {
 
 // stopSeq is the number of the last event for whoever looks at a stop: of the event there, if it is
 // one. Other threads may have made more before they stopped.
-func (d *demand) stopSeq() uint64 {
+func (d *demands) stopSeq() uint64 {
 	last := uint64(0)
 	for _, h := range d.hits {
 		if h.event != nil {
@@ -204,13 +204,13 @@ func (d *demand) stopSeq() uint64 {
 }
 
 // count has the events counted that a stop sees from now on.
-func (d *demand) count(b *counts) {
+func (d *demands) count(b *counts) {
 	b.seen.begin(d.account.Rec.Seq())
 	b.unsized.begin(d.account.Rec.Live().Unsized())
 }
 
 // begin counts events for the enabled stops of a new run.
-func (d *demand) begin() {
+func (d *demands) begin() {
 	d.hits, d.next = nil, nil
 	for _, st := range d.stops.All() {
 		b := d.counts[st.ID]
@@ -223,7 +223,7 @@ func (d *demand) begin() {
 }
 
 // spanHits ends the count of stops that their hit has disabled.
-func (d *demand) spanHits() {
+func (d *demands) spanHits() {
 	for _, h := range d.hits {
 		if h.stop == nil || h.event == nil {
 			continue
@@ -237,13 +237,13 @@ func (d *demand) spanHits() {
 
 // spanHit ends the count of a stop at the event that was its hit, if that has disabled it.
 // The recording may be locked.
-func (d *demand) spanHit(st *breakpoints.Stop, seq uint64) {
+func (d *demands) spanHit(st *breakpoints.Stop, seq uint64) {
 	if b := d.counts[st.ID]; b != nil && !st.Enabled {
 		b.seen.end(seq)
 	}
 }
 
 // hasTraps reports whether a stop has an int3 in memory.
-func (d *demand) hasTraps() bool {
+func (d *demands) hasTraps() bool {
 	return slices.ContainsFunc(d.stops.All(), func(st *breakpoints.Stop) bool { return len(d.traps(st.ID)) > 0 })
 }
