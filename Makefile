@@ -94,7 +94,7 @@ check:
 
 lint:
 	go tool -modfile=tools/go.mod staticcheck ./...
-	$(GOTEST) -run '^Test(Prose|Links)$$' .
+	$(GOTEST) -run '^Test(Prose|Comments|Links)$$' .
 
 # Ratios to gdb and heaptrack in one interleaved run; no test depends on them.
 bench: build

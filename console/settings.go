@@ -113,7 +113,7 @@ func settingTable(c *desk.Desk) []*shell.Setting {
 		{Name: "print paths", Kind: shell.KindEnum, Values: []string{"short", "full"}, Default: "short", Help: "file names in tables and stacks that do not fit the terminal: the last parts of the path, or all of it",
 			Apply: func(v string) error { c.Out.Names.Paths = v == "full"; return nil }},
 		{Name: "print pretty", Kind: shell.KindSwitch, Default: "auto", Help: "show each member of a struct on a line of its own; auto does this at a terminal when the value is longer than a line"},
-		{Name: "print repeats", Kind: shell.KindCount, Default: "10", Help: "runs of more equal elements than this are shown once, with their length; 0 shows all"},
+		{Name: "print repeats", Kind: shell.KindCount, Default: "10", Help: "runs of more than this many equal elements are shown once, with their length; 0 shows all"},
 		{Name: "print sizes", Kind: shell.KindEnum, Values: []string{"units", "raw"}, Default: "units", Help: "sizes in text: 64.8 MiB, or bytes; JSON always has bytes",
 			Apply: func(v string) error { c.Out.Sizes.Raw = v == "raw"; return nil }},
 		{Name: "print static-members", Kind: shell.KindBool, Default: "on", Help: "show static members of classes"},

@@ -27,7 +27,7 @@ const captureUsage = `hdb capture inspects, checks and converts captures. It nev
 are new files.
 
 usage:
-  hdb capture info [--json] CAPTURE      what it has, and what its bytes are
+  hdb capture info [--json] CAPTURE      what it contains, and how many bytes each part takes
   hdb capture info --log [--json] CAPTURE
                                          what was typed and printed while it was made
   hdb capture check CAPTURE...           read all of it; report what is damaged or wrong, and

@@ -47,7 +47,7 @@ flags, with one dash or two:
   -f, --force     replace FILE
   --alloc SPEC    also record calls of a function of PROG's own, as with the console's
                   alloc add: 'Pool::get size=ARG2 ptr=RET'; may be repeated
-  --filter COND   record only events that match, and the ends of their blocks
+  --filter COND   record only events that match, and the frees of their blocks
   --duration D    record for this time (10s, 5m), then let the program run on; hdb waits
                   for the end of a program that it started
   --max-depth N   largest number of frames in a stack, by default 2048; at most 4095
@@ -60,8 +60,8 @@ flags, with one dash or two:
 
 The program's standard input, output and error are its own; hdb writes to standard
 error. Ctrl-C reaches the program, which may handle it; a second one within two
-seconds kills it. SIGTERM and the like reach it too; a second one kills it, after a
-third one hdb leaves the file as it is. A process of -p keeps running.
+seconds kills it. SIGTERM and the like reach it too; a second one kills it; after a
+third, hdb exits without completing the file. A process of -p keeps running.
 
 exit codes: 0 recorded, whatever PROG's own status, 1 the recording failed later,
 2 usage, 4 cannot begin: no such program or process, or FILE cannot be made,

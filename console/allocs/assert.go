@@ -33,8 +33,8 @@ const AssertFlags = `  --max-peak SIZE           at most SIZE bytes are live at 
   --max-leaked SIZE         at most SIZE bytes are live at the end
   --max-live-growth SIZE    at most SIZE bytes more are live at the end than at
                             the moment of --since
-  --max-temporary N         at most N blocks are freed before the next one is
-                            allocated
+  --max-temporary N         at most N temporary blocks: freed before the next
+                            allocation
   --since MOMENT            the name of a mark, 1.5s, 30%, #4711, peak, start;
                             the default is 10% of the events
   --suppressions FILE       leaks that are allowed, in LeakSanitizer's format:
@@ -54,7 +54,7 @@ const AssertFlags = `  --max-peak SIZE           at most SIZE bytes are live at 
 func assertCommand(c *desk.Desk) *shell.Command {
 	return &shell.Command{
 		Name: "assert", Group: shell.GroupAllocs, Synopsis: "FLAG...", Short: "check the recording against limits", Repeat: shell.RepeatNone, Run: c.Does(runAssert),
-		Long: "It counts up to the current moment, and reports for each limit whether it holds, and for a limit that does not, the stacks that contribute most. If a limit does not hold, the command fails, and a batch exits with 3. If a limit is undecided, the exit code is 6. A limit is undecided when calls missing from the recording may have exceeded it, when a missing free may be why it seems exceeded, or when no allocator function of the program is known. Limits on live blocks are also undecided when the recording began with an attach: blocks from before are not counted. `hdb assert` does the same from the command line, for a capture or for a program that it records.\n\nA recording that is filtered, bounded, paused or covers only a part of the run only gets a warning: limits that hold for it may not hold for the run.\n\n" +
+		Long: "It checks the events up to the current moment, reports whether each limit holds, and shows the top stacks for each that does not. If a limit does not hold, the command fails, and a batch exits with 3. If a limit is undecided, the exit code is 6. A limit is undecided when calls missing from the recording may have exceeded it, when a missing free may be why it seems exceeded, or when no allocator function of the program is known. Limits on live blocks are also undecided when the recording began with an attach: blocks from before are not counted. `hdb assert` does the same from the command line, for a capture or for a program that it records.\n\nIf the recording is filtered, bounded, paused or covers only a part of the run, there is only a warning: limits that hold for it may not hold for the run.\n\n" +
 			AssertFlags + "\nExamples:\n  assert --max-peak 64MiB --no-leaks\n  assert --max-live-growth 1MiB --since 50%",
 	}
 }

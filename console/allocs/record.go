@@ -23,15 +23,15 @@ func recordCommand(c *desk.Desk) *shell.Command {
 			"To record to a file without a console, use `hdb record` on the command line.\n\nExample:\n  record start\n  continue\n  top by live",
 		Sub: []*shell.Command{
 			{Name: "start", Short: "start recording, or resume it after record stop", Synopsis: "[--max-size SIZE] [--ring SIZE] [--last D] [--aggregate] [--paused] [--python-allocators]", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.Does(runRecordStart),
-				Long: "The flags keep the recording of this run, or of the next one, small; events that are already recorded count too. They are the flags of `hdb record`:\n\n" + desk.BoundFlags + "\nThe recording is then kept in an unnamed file in the temporary directory (TMPDIR). With --ring and --last, hdb copies it before it answers a question if there are new events. The live view needs all events.\n\n" + desk.PausedFlag + desk.PythonFlag + "\n--python-allocators is the same as `set python-allocators on`; see docs/python.md.\n\nExamples:\n  record start\n  record start --last 30s\n  record start --python-allocators\n  record start --paused"},
+				Long: "These flags limit the size of this run's recording, or of the next run's; events already recorded count. They are the flags of `hdb record`:\n\n" + desk.BoundFlags + "\nThe recording is then kept in an unnamed file in the temporary directory (TMPDIR). With --ring and --last, hdb copies it before it answers a question if there are new events. The live view needs all events.\n\n" + desk.PausedFlag + desk.PythonFlag + "\n--python-allocators is the same as `set python-allocators on`; see docs/python.md.\n\nExamples:\n  record start\n  record start --last 30s\n  record start --python-allocators\n  record start --paused"},
 			{Name: "stop", Short: "stop recording; keep what was recorded", Repeat: shell.RepeatNone, Run: c.Does(runRecordStop),
-				Long: "Allocator calls are no longer followed, unless a stop at allocations needs them. Once the program continues, hdb does not know which blocks are still live. Only frees of recorded blocks are still added, and only those that such a stop sees.\n\n" +
+				Long: "Allocator calls are no longer followed, unless a stop at allocations needs them. Once the program continues, hdb does not know which blocks are still live. Frees of recorded blocks are still added, but only if an allocation stop sees them.\n\n" +
 					"`record start` resumes the recording of the same run. Blocks that were freed in between then appear live until their address is handed out again: reports, `assert` and the capture carry that caveat. Use `record pause` instead to keep the live heap known."},
 			{Name: "pause", Short: "keep events out of the recording for a while", Repeat: shell.RepeatNone, Run: c.Does(runRecordPause),
-				Long: "Calls are still followed, so that the live heap stays right. Frees of recorded blocks are still recorded. An event at which the program stops is always recorded, and so is the end of its block.\n\nExample:\n  record pause"},
+				Long: "Calls are still followed, so that the live heap stays right. Frees of recorded blocks are still recorded. An event at which the program stops is always recorded, and so is the free of its block.\n\nExample:\n  record pause"},
 			{Name: "resume", Short: "record events again after record pause", Repeat: shell.RepeatNone, Run: c.Does(runRecordResume), Long: "Example:\n  record resume"},
-			{Name: "filter", Raw: true, Synopsis: "[CONDITION]", Short: "record only events that match, and the ends of their blocks", Args: []shell.ArgKind{shell.ArgCondition}, Repeat: shell.RepeatNone, Run: c.Does(runRecordFilter),
-				Long: "Without a condition all events are recorded again. An event at which the program stops is always recorded, and so is the end of its block. See `help conditions`.\n\nExamples:\n  record filter size >= 64k && func(\"parse\")\n  record filter"},
+			{Name: "filter", Raw: true, Synopsis: "[CONDITION]", Short: "record only events that match, and the frees of their blocks", Args: []shell.ArgKind{shell.ArgCondition}, Repeat: shell.RepeatNone, Run: c.Does(runRecordFilter),
+				Long: "Without a condition all events are recorded again. An event at which the program stops is always recorded, and so is the free of its block. See `help conditions`.\n\nExamples:\n  record filter size >= 64k && func(\"parse\")\n  record filter"},
 			{Name: "status", While: shell.RunsAlongside, Short: "show how much was recorded, and how much was lost", Run: c.Does(runRecordStatus)},
 		},
 	}
@@ -131,7 +131,7 @@ func runRecordFilter(_ context.Context, c *desk.Desk, in shell.Input) error {
 		return err
 	}
 	c.Session.Conditions.Warn(condition)
-	c.Say("only events with %s are recorded, and the ends of their blocks", condition.String())
+	c.Say("only events with %s are recorded, and the frees of their blocks", condition.String())
 	return nil
 }
 

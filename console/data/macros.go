@@ -16,7 +16,7 @@ func macroCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "macro", Group: shell.GroupData, Short: "expand preprocessor macros", Sub: []*shell.Command{
 			{Name: "expand", Aliases: []string{"exp"}, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "EXPRESSION", Short: "show an expression with its macros expanded", Needs: shell.NeedProgram, Run: c.Does(runMacroExpand), Repeat: shell.RepeatNone,
-				Long: "The macros are those defined at the line of the selected frame, or without a process in main. print, conditions and all other expressions expand macros, too. Compilers write macros to the debug information with -g3.\n\nExample:\n  macro expand MAX(a, 5)"},
+				Long: "The macros are those defined at the line of the selected frame, or in main if there is no process. print, conditions and all other expressions expand macros, too. Compilers write macros to the debug information with -g3.\n\nExample:\n  macro expand MAX(a, 5)"},
 		}},
 	}
 }
@@ -25,7 +25,7 @@ func macroCommands(c *desk.Desk) []*shell.Command {
 func macroInfos(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "macro", Under: "info", Args: []shell.ArgKind{shell.ArgWord}, Synopsis: "NAME", Short: "show the definition of a macro, and its place", Needs: shell.NeedProgram, Run: c.Does(infoMacro), Repeat: shell.RepeatNone,
-			Long: "It is the definition at the line of the selected frame, or without a process in main. Compilers write macros to the debug information with -g3.\n\nExample:\n  info macro MAX_ITEMS"},
+			Long: "It is the definition at the line of the selected frame, or in main if there is no process. Compilers write macros to the debug information with -g3.\n\nExample:\n  info macro MAX_ITEMS"},
 		{Name: "macros", Under: "info", Short: "list the macros defined at the line of the selected frame", Needs: shell.NeedProgram, Run: c.Does(infoMacros), Repeat: shell.RepeatNone},
 	}
 }

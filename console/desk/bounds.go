@@ -19,12 +19,12 @@ import (
 // BoundFlags is help on the flags of record start and hdb record that keep a
 // recording small.
 const BoundFlags = `  --max-size SIZE end the recording at SIZE or more (64M, 2G), then let the program
-                  run on. The size is checked about every 65,536 events, so that many
-                  are always recorded; the names of functions come on top
+                  run on. The size is checked about every 65,536 events, so at least that
+                  many are recorded; the names of functions add to the size
   --ring SIZE     keep only the last SIZE of events; --last D the events of the last D.
                   Events are dropped some ten thousand at a time, so there may be more.
-                  Blocks from before are unknown in the result. The file must be in a
-                  file system with holes, such as ext4, xfs, btrfs and tmpfs
+                  Blocks from before are unknown in the result. The file system must
+                  support sparse files, as do ext4, xfs, btrfs and tmpfs
   --aggregate     keep totals for each stack and no events: small however long the
                   program runs; top, leaks, diff and reports work, allocs and goto do not
 `

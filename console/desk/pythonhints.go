@@ -10,8 +10,8 @@ import (
 	"hdb/values"
 )
 
-// Words of native code that the selected thread's Python has are reported where native code does
-// not have them.
+// Words of native code that the selected thread's Python has are reported where native code lacks
+// such words.
 
 // PythonFunction is what to type for a stop in a function that is nowhere in native code, but
 // that Python has where the selected thread is; "" if it has none.

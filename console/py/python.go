@@ -37,7 +37,7 @@ func pythonCommands(c *desk.Desk) []*shell.Command {
 				{Name: "locals", Synopsis: "[N]", Short: "show the variables of a Python function", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonLocals),
 					Long: "N is the number of its frame in py bt, by default the selected one. Values are read from memory: no __repr__ runs; objects are shown by their attributes.\n\nExample:\n  py locals 2"},
 				{Name: "print", Aliases: []string{"p"}, Raw: true, Synopsis: "EXPR", Short: "show a value of the selected Python function", Needs: shell.NeedObjects, Repeat: shell.RepeatSame, Run: c.Does(runPythonPrint),
-					Long: "EXPR is a local, closure, global or built-in name, followed by attributes .NAME, by [KEY] and [FROM:TO] with numbers and texts, or in len(EXPR). Nothing runs in the process: properties and other code are refused. `set print elements` bounds how much of a container is shown.\n\nExamples:\n  py print self.cache['key'].rows[0]\n  py print len(queue)\n  py print data[100:120]"},
+					Long: "EXPR is a local, closure, global or built-in name, followed by .NAME, [KEY] or [FROM:TO] with numbers and texts; or len(EXPR). Nothing runs in the process: properties and other code are refused. `set print elements` bounds how much of a container is shown.\n\nExamples:\n  py print self.cache['key'].rows[0]\n  py print len(queue)\n  py print data[100:120]"},
 			}, pythonObjectCommands(c), allocs.PymallocCommands(c))},
 	}
 }

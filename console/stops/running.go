@@ -60,7 +60,7 @@ func runningCommands(c *desk.Desk) []*shell.Command {
 		{Name: "return", Aliases: []string{"ret"}, Group: shell.GroupRunning, Synopsis: "[EXPRESSION]", Raw: true, Args: []shell.ArgKind{shell.ArgFunction}, Repeat: shell.RepeatNone,
 			Short: "return from the selected frame's function without running the rest of it", Needs: shell.NeedLive, Run: c.Does(runReturn), Long: "The thread is then after the call, as if the function had returned the value. Nothing more of the function, or of those it called, runs: no destructors, no unlocking.\n\nExample:\n  return -1"},
 		{Name: "signal", Group: shell.GroupRunning, Resumes: true, Synopsis: "SIGNAL|0", Args: []shell.ArgKind{shell.ArgSignal}, Repeat: shell.RepeatNone,
-			Short: "continue with a signal, or with 0 without the one that stopped the program", Needs: shell.NeedLive, Run: c.Does(runSignal), Long: "Examples:\n  signal 0\n  signal SIGUSR1"},
+			Short: "continue with a signal; 0 discards the one that stopped the program", Needs: shell.NeedLive, Run: c.Does(runSignal), Long: "Examples:\n  signal 0\n  signal SIGUSR1"},
 		{Name: "skip", Group: shell.GroupRunning, Synopsis: "[function] [NAME]\nfile [NAME]\ndelete|enable|disable [N | [function] NAME | file NAME]", Raw: true, Args: []shell.ArgKind{shell.ArgFunction}, Repeat: shell.RepeatNone,
 			Short: "step over a function, or the functions of a file", Run: c.Does(runSkip), Long: "step then does not enter them. Without a name it skips the function, or the file, of the selected frame. * in a name matches any text. `info skip` lists the skips.\n\nExamples:\n  skip std::*\n  skip file third_party/*"},
 	}
