@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"go/parser"
 	"go/token"
+	"hdb/python/layout"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -240,5 +241,33 @@ func checkProse(t *testing.T, path string, text []byte) {
 		for _, at := range r.re.FindAllIndex(prose, -1) {
 			t.Errorf("%s:%d: %q: %s", path, 1+bytes.Count(prose[:at[0]], []byte("\n")), prose[at[0]:at[1]], r.instead)
 		}
+	}
+}
+
+var pythonVersions = regexp.MustCompile(`\b3\.8 to 3\.\d+\b`)
+
+// TestVersionsOfPython holds the versions that documents and help name against those that have a layout.
+func TestVersionsOfPython(t *testing.T) {
+	found := 0
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "testdata" || d.Name() == "node_modules" || len(d.Name()) > 1 && d.Name()[0] == '.'):
+			return fs.SkipDir
+		case d.IsDir() || filepath.Ext(path) != ".md" && filepath.Ext(path) != ".go":
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		for _, named := range pythonVersions.FindAllString(string(text), -1) {
+			found++
+			if named != layout.Known() {
+				t.Errorf("%s names %s, known are %s", path, named, layout.Known())
+			}
+		}
+		return err
+	})
+	if err != nil || found < 5 {
+		t.Errorf("%d places, %v", found, err)
 	}
 }

@@ -38,7 +38,7 @@ var ErrNoPython = errors.New("no CPython: the process maps no file that exports 
 type VersionError struct{ Version string }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("CPython %s: frames of Python are known of 3.8 to 3.13 with the global interpreter lock", e.Version)
+	return fmt.Sprintf("CPython %s: frames of Python are known of %s with the global interpreter lock", e.Version, layout.Known())
 }
 
 // Open finds the interpreter.

@@ -1,5 +1,11 @@
 package layout
 
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
 // What several versions share.
 var (
 	gc = GC{Head: 16, Previous: 8, Enabled: 12, Debug: 16, Generations: 24, Generation: 24, Threshold: 16, Count: 20,
@@ -149,4 +155,10 @@ func frame313() Frame {
 	f := frame312
 	f.Resume = 0
 	return f
+}
+
+// Known names the versions that have a layout: "3.8 to 3.13".
+func Known() string {
+	minors := slices.Sorted(maps.Keys(versions))
+	return fmt.Sprintf("3.%d to 3.%d", minors[0], minors[len(minors)-1])
 }
