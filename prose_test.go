@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"go/parser"
 	"go/token"
-	"hdb/python/layout"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"unicode/utf8"
+
+	"hdb/python/layout"
 )
 
 // prosePaths are the texts that TestProse reads. The pages in docs/commands and their index are
