@@ -34,7 +34,7 @@ func newGlass(t *testing.T, rows, cols int, env ...string) *glass {
 		os.RemoveAll(dir)
 	})
 	// A shell that keeps no history and has a short prompt.
-	shell := append([]string{"env", "-u", "TMUX", "-u", "NO_COLOR", "-u", "PAGER", "HOME=" + dir, "XDG_STATE_HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "PS1=$ ", "TERM=screen"}, env...)
+	shell := append([]string{"env", "-u", "TMUX", "-u", "NO_COLOR", "-u", "PAGER", "HOME=" + dir, "XDG_STATE_HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "PS1=$ ", "TERM=screen", "HISTFILE=/dev/null"}, env...)
 	shell = append(shell, "bash", "--norc", "--noprofile")
 	g.tell(append([]string{"-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(cols), "-y", fmt.Sprint(rows), "-c", g.dir}, shell...)...)
 	g.see("$")

@@ -275,7 +275,7 @@ func waitGuard(t testing.TB, p *Process) int {
 func startKilled(t testing.TB, how string, what any) (hdb *exec.Cmd, pid int) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe", "-test.run=^TestKilledDebugger$", "-test.v")
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %v", killedEnv, how, what))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %v", killedEnv, how, what), "TMPDIR="+t.TempDir()) // it cannot clean up
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
