@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -31,6 +32,9 @@ func newGlass(t *testing.T, rows, cols int, env ...string) *glass {
 	g := &glass{t: t, tmux: testprogs.Tool(t, "tmux"), socket: filepath.Join(dir, "s"), dir: t.TempDir()}
 	t.Cleanup(func() {
 		g.ask("kill-server")
+		for homeOfSome(dir) && time.Now().Before(testprogs.Deadline(t)) { // they write their history
+			time.Sleep(time.Millisecond)
+		}
 		os.RemoveAll(dir)
 	})
 	// A shell that keeps no history and has a short prompt.
@@ -39,6 +43,15 @@ func newGlass(t *testing.T, rows, cols int, env ...string) *glass {
 	g.tell(append([]string{"-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(cols), "-y", fmt.Sprint(rows), "-c", g.dir}, shell...)...)
 	g.see("$")
 	return g
+}
+
+// homeOfSome reports whether a process has the folder as its HOME.
+func homeOfSome(dir string) bool {
+	all, _ := filepath.Glob("/proc/[0-9]*/environ")
+	return slices.ContainsFunc(all, func(path string) bool {
+		env, _ := os.ReadFile(path)
+		return bytes.Contains(env, []byte("HOME="+dir+"\x00"))
+	})
 }
 
 func (g *glass) ask(args ...string) (string, error) {
