@@ -205,7 +205,14 @@ func (w *walker) main(a *Arena) {
 		}
 	}
 	brk := h.mem.contiguous(start)
+	if !a.Contiguous() && brk.Contains(a.Top) && a.Top < start {
+		// It began in a mapping, and has grown by one below, which the kernel has merged with the first.
+		start, brk = 0, addr.Range{}
+	}
 	if start != 0 && brk.End > start {
+		if x, ok := h.mem.Mapping(start); ok && h.mem.Mappings[x].Path != "[heap]" {
+			brk.Start = start // below there may be more of it
+		}
 		last := brk.Contains(a.Top)
 		a.Heaps = append(a.Heaps, start.To(brk.End))
 		w.region(region{Range: start.To(brk.End), arena: a, last: last})
@@ -256,7 +263,7 @@ func (w *walker) mainMappings(a *Arena, brk addr.Range) {
 					continue
 				}
 				r := region{Range: at.To(x.End), arena: a, last: x.Contains(a.Top) && a.Top >= at, alone: true, parts: parts[i:]}
-				if word&(isMmapped|nonMainArena) != 0 || word&prevInUse == 0 || !w.credible(&r, at, r.limit(), true) {
+				if at != a.Top && (word&(isMmapped|nonMainArena) != 0 || word&prevInUse == 0 || !w.credible(&r, at, r.limit(), true)) {
 					at += pageSize
 					continue
 				}

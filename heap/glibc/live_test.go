@@ -424,6 +424,7 @@ func TestLiveBlocks(t *testing.T) {
 		{"threads", 0, []string{churn, "9"}},
 		{"sbrk", 0, []string{churn, "3", "sbrk"}},
 		{"nobrk", 0, []string{churn, "3", "nobrk"}},
+		{"mappings", 0, []string{churn, "3"}},
 		{"perl", 300_000, []string{"perl", "-e", `my %h; for my $i (0..400000) { $h{$i % 150000} = "x" x ($i % 500); } sleep 100`}},
 		{"python3", 60_000, []string{"/usr/bin/python3", "-c", `import json, re, collections
 a = ["x" * (i % 3000) for i in range(60000)]
@@ -431,6 +432,9 @@ b = [bytearray(i % 5000) for i in range(60000)]
 import time; time.sleep(100)`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.name == "mappings" { // of which the main arena consists, too
+				t.Setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=2")
+			}
 			f := follow(t, ledger, c.stop, c.args...)
 			if c.stop > 0 { // it stops itself
 				f.compare(f.stopped(false, true))

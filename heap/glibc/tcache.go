@@ -88,8 +88,10 @@ func (h *Heap) findThreads(parts []section) {
 	}
 }
 
-// findEnding finds tcaches that no variable leads to: of threads that are about to end, and free what is in them. They
-// still have an arena, which the tcache is from: if it is the arena of one such thread, the tcache is this thread's.
+// findEnding finds tcaches that no variable leads to: of threads that are about to end, and free what is in them, and
+// of threads that a child made by fork does not have, whose tcaches it keeps as they were. Threads that end still have
+// an arena, which the tcache is from: if it is the arena of one such thread, the tcache is this thread's. A child
+// by fork has detached all arenas but its thread's (__malloc_fork_unlock_child).
 func (h *Heap) findEnding(threads map[int][]int) {
 	key := uint64(0)
 	found := map[addr.Run]bool{}
@@ -102,9 +104,17 @@ func (h *Heap) findEnding(threads map[int][]int) {
 			}
 		}
 	}
+	random := key != 0 && !found[addr.Run(key)] // as from 2.34 on: nothing else has it
 	bound := h.mem.search()
 	for _, p := range h.pieces {
-		for i := 0; i < p.chunks.Len() && len(threads[p.arena]) > 0 && !bound.reached(); i++ {
+		if p.arena < 0 {
+			continue
+		}
+		detached := p.arena > 0 && h.arenas[p.arena].Attached == 0
+		if len(threads[p.arena]) == 0 && !detached && !random {
+			continue
+		}
+		for i := 0; i < p.chunks.Len() && !bound.reached(); i++ {
 			at := p.header(i) + header
 			if *p.states.At(i) != Used || !h.mem.layout.chunk(p.size(i)) || found[at] || !h.isEnding(at, key) {
 				continue
@@ -119,25 +129,29 @@ func (h *Heap) findEnding(threads map[int][]int) {
 }
 
 // isEnding reports whether the user's memory at a is a tcache with chunks in it, whatever it has counted. key is what
-// the second words of chunks in other tcaches have, see checkKeys.
+// the second words of chunks in other tcaches have, see checkKeys; 0: there are none, and several of its own must agree.
 func (h *Heap) isEnding(a addr.Run, key uint64) bool {
-	some := false
+	lists, first := 0, uint64(0)
 	_, heads := h.mem.layout.read(h.mem, a)
-	for k, first := range heads {
-		if first == 0 {
+	for k, head := range heads {
+		if head == 0 {
 			continue
 		}
-		x, i, ok := h.locate(first)
-		if !ok || x.header(i)+header != first {
+		x, i, ok := h.locate(head)
+		if !ok || x.header(i)+header != head {
 			return false
+		}
+		word := h.mem.Word(head + 8)
+		if lists == 0 {
+			first = word
 		}
 		least, most := h.mem.layout.sizes(k)
-		if n, word := x.bytes(i), h.mem.Word(first+8); n < least || n > most || word == 0 || word != key && word != uint64(a) {
+		if n := x.bytes(i); n < least || n > most || word == 0 || word != uint64(a) && (key != 0 && word != key || key == 0 && word != first) {
 			return false
 		}
-		some = true
+		lists++
 	}
-	return some
+	return lists > 1 || lists == 1 && (key != 0 || first == uint64(a))
 }
 
 // tlsVariables tries offsets, which ascend, and the layouts that the arenas may have.

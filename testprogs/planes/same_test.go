@@ -171,6 +171,7 @@ var elsewhere = map[string]string{
 	"microcond":       "measured by bench",
 	"microcount":      "measured by bench",
 	"microlibs":       "measured by bench",
+	"forkedheap":      "its threads run without an end",
 	"gcore":           "its threads allocate for as long as it runs: TestGcore",
 	"histories":       "TestHistories",
 	"leakcases":       "each case is chosen by a flag: TestLeakCases",
