@@ -67,6 +67,9 @@ freeLeft:
 	MOVL DX, const_slDepth(R10)
 	TESTL DX, DX
 	JNE  freeNest
+	MOVQ const_stHeader(R9), AX
+	LOCK
+	INCQ const_hdLeft(AX)
 	INCQ const_slEvents(R10)
 	MOVQ const_shSite(DI), SI
 	TESTL $const_modeRecord, const_stMode(R9)

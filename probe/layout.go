@@ -323,6 +323,7 @@ const (
 	hdWalks   = 168 // uint64: stacks walked in full
 	hdNew     = 176 // uint64: stacks published
 	hdLostPy  = 184 // uint64: events whose calls of Python could not be read
+	hdLeft    = 192 // uint64: calls that were left without a return
 
 	hdThreads = 512 // uint32 each: the TIDs of threads that conditions name
 

@@ -97,6 +97,23 @@ func TestInnerFunctions(t *testing.T) {
 	}
 }
 
+// TestFailedNew: an operator new that throws is left, and the code in the process does not offer it to stops:
+// then hdb says how many such calls there were.
+func TestFailedNew(t *testing.T) {
+	j := program(t, "failednew", nil)
+	for _, p := range planes {
+		said, err := hdb(t, j, append(p.settings(), "break alloc if size > 1G", "ignore 1 100", "run", "info breakpoints"), "--args", j.Path)
+		if err != nil {
+			t.Fatalf("%s plane: %v\n%s", p, err, said)
+		}
+		seen := strings.Contains(said, "hit 8 times") && !strings.Contains(said, "not examined")
+		told := strings.Contains(said, "hit 5 times") && strings.Contains(said, "3 calls were ended by an exception or longjmp")
+		if !seen && !told {
+			t.Errorf("%s plane:\n%s", p, said)
+		}
+	}
+}
+
 // TestFollowedFromAFree: when following begins while the program is at the entry of a free that was
 // reported, what that free calls is its work: no event, and no double free.
 func TestFollowedFromAFree(t *testing.T) {

@@ -101,6 +101,7 @@ var subjects = []subject{
 	{name: "jetwo"},
 	{name: "jit"},
 	{name: "kinds"},
+	{name: "failednew"},
 	{name: "freesinside"},
 	{name: "innermalloc"},
 	{name: "meetsatend"},
