@@ -65,7 +65,7 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong
 	var want probe.Request
 	d.target.Exclusive(func() { want = d.request() })
 	wrong.entered(want.Entered)
-	want.WrongFrees, want.Unsuspected, want.Older = wrong.wanted(), wrong.unsuspected, d.older
+	want.WrongFrees, want.Unsuspected, want.Older = wrong.wanted() && !d.locksMemory(modules), wrong.unsuspected, d.older
 	want.Stops = append(want.Stops, states.exact()...)
 	d.account.Rec.SetWatches(append(d.watches(), states.watches()...))
 	err = d.target.Probe.Arm(t, modules, sites, want)
@@ -77,6 +77,23 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong
 	d.rebase()
 	d.noteCrowded()
 	return nil
+}
+
+// locksMemory reports whether the program has its memory locked, or may have (mlockall(2)): the kernel would
+// make all pages of the states of blocks, which are for the whole address space. It says so once.
+func (d *dataPlane) locksMemory(modules []inferior.Module) bool {
+	i := slices.IndexFunc(modules, func(m inferior.Module) bool {
+		obj, _ := d.target.Names.Modules.ObjectAt(m.Low)
+		return obj != nil && obj.Symtab.Uses("mlockall")
+	})
+	if i < 0 {
+		return false
+	}
+	if text := "wrong frees are seen when they were recorded, not before they run: " + modules[i].Name + " uses mlockall, which would lock what hdb needs for that"; !d.target.Said[text] {
+		d.target.Said[text] = true
+		d.target.Notify("%s", text)
+	}
+	return true
 }
 
 // hasPython tells the file of a CPython interpreter.

@@ -1,6 +1,7 @@
 package symbols
 
 import (
+	"slices"
 	"strings"
 
 	"hdb/internal/addr"
@@ -120,6 +121,21 @@ func (st *Symtab) Exported(name string) (sym Sym, ok bool) {
 	}
 	sym, ok = st.Symbol(name)
 	return sym, ok && sym.Defined
+}
+
+// Uses reports whether the file calls for a symbol of that name: it imports it from another, or a static
+// one has linked it in.
+func (st *Symtab) Uses(name string) (uses bool) {
+	elf.Guard(func() {
+		t, err := st.file.elf.Dynsym()
+		if err == nil && t.Len() > 1 {
+			uses = slices.ContainsFunc(t.Named(name), func(s Sym) bool { return !s.Defined })
+			return
+		}
+		sym, ok := st.Symbol(name)
+		uses = ok && sym.Defined
+	})
+	return uses
 }
 
 func preferred(a, b Sym) bool {

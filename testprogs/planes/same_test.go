@@ -104,6 +104,7 @@ var subjects = []subject{
 	{name: "failednew"},
 	{name: "freesinside"},
 	{name: "innermalloc"},
+	{name: "locked"},
 	{name: "meetsatend"},
 	{name: "longjmp"},
 	{name: "macros"},
