@@ -27,7 +27,7 @@ func settingTable(c *desk.Desk) []*shell.Setting {
 			Get:   func() string { return onOff(c.Session.Settings.PastMain) },
 			Apply: func(v string) error { c.Session.Selection.ShowPastMain(v == "on"); return nil }},
 		{Name: "backtrace limit", Kind: shell.KindCount, Default: "100", Help: "frames that bt prints by default; 0 is all"},
-		{Name: "can-use-hw-watchpoints", Kind: shell.KindEnum, Values: []string{"0", "1"}, Default: "1", Help: "1 watches memory with debug registers, where these stop threads; 0 with single steps, some 20 µs an instruction. It applies to watchpoints that are set or enabled afterwards",
+		{Name: "can-use-hw-watchpoints", Kind: shell.KindEnum, Values: []string{"0", "1"}, Default: "1", Help: "1 watches memory with debug registers if the machine's can stop threads; 0 uses single steps, some 20 µs an instruction. It applies to watchpoints that are set or enabled afterwards",
 			Get: func() string {
 				if c.Session.Settings.NoWatchRegisters {
 					return "0"
@@ -108,7 +108,7 @@ func settingTable(c *desk.Desk) []*shell.Setting {
 				c.Session.Cython.Forget()
 				return nil
 			}},
-		{Name: "print frame-arguments", Kind: shell.KindEnum, Values: []string{"scalars", "all", "presence", "none"}, Default: "scalars", Help: "arguments that bt and the reports of stops show: only numbers and pointers, all, only ... if there are any, or none but the parameter types"},
+		{Name: "print frame-arguments", Kind: shell.KindEnum, Values: []string{"scalars", "all", "presence", "none"}, Default: "scalars", Help: "arguments that bt and the reports of stops show: scalars: numbers and pointers; all: every argument; presence: ... if there are any; none: only parameter types"},
 		{Name: "print max-depth", Kind: shell.KindCount, Default: "20", Help: "levels of nested structs and arrays that are shown; {...} replaces deeper ones; 0 is unlimited"},
 		{Name: "print paths", Kind: shell.KindEnum, Values: []string{"short", "full"}, Default: "short", Help: "file names in tables and stacks that do not fit the terminal: the last parts of the path, or all of it",
 			Apply: func(v string) error { c.Out.Names.Paths = v == "full"; return nil }},
@@ -161,7 +161,7 @@ func settingTable(c *desk.Desk) []*shell.Setting {
 				return nil
 			}},
 		{Name: "logging overwrite", Kind: shell.KindBool, Default: "off", Unsaid: true, Help: "logging overwrites the file instead of appending to it"},
-		{Name: "logging", Kind: shell.KindBool, Unsaid: true, Help: "logging enabled",
+		{Name: "logging", Kind: shell.KindBool, Unsaid: true, Help: "short for `logging enabled`",
 			Get:   func() string { return onOff(c.LoggingOn()) },
 			Apply: func(v string) error { return c.SetLogging(v == "on") }},
 		{Name: "prompt", Default: "(hdb) ", Help: "text before a typed line; quotes keep a blank at its end"},

@@ -32,11 +32,11 @@ limits and flags:
 ` + allocs.AssertFlags + `  -o FILE                   keep the recording of PROG
   --return-child-result     exit with PROG's own status when all limits hold
 
-exit codes: 0 all limits hold and PROG ended with 0, 1 PROG did not, or the recording
-failed, 2 usage, 3 a limit does not hold, 4 cannot begin: no such capture or program, or
-a file cannot be made, 5 all limits hold, and PROG died by a signal, 6 a limit cannot be
-decided and none fails: the recording is incomplete, or no allocator function of PROG is
-known
+exit codes: 0 all limits hold and PROG exited with 0, 1 all hold but PROG exited with
+another code, or the recording failed, 2 usage, 3 a limit does not hold, 4 cannot begin:
+no such capture or program, or a file cannot be made, 5 all limits hold, and PROG died
+by a signal, 6 a limit cannot be decided and none fails: the recording is incomplete, or
+no allocator function of PROG is known
 `
 
 var errAssertUsage = errors.New("see hdb assert --help")

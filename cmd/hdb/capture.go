@@ -38,8 +38,8 @@ usage:
                                          the events between two moments, as goto takes
                                          them: #N, N%, a time, peak, start, end, stopN, a mark
   hdb capture merge CAPTURE CAPTURE... -o OUT
-                                         recordings of one program, run one after the
-                                         other or side by side, as one
+                                         combine recordings of one program, run in sequence
+                                         or in parallel, into one
   hdb capture anonymize CAPTURE [--keep-functions] -o OUT
                                          replace the names of programs, arguments, hosts,
                                          threads, files and functions, and remove
@@ -49,7 +49,7 @@ usage:
   -f, --force                            replace FILE
 
 trim: both moments are in the result; events keep their numbers and times. As after an
-attach, blocks allocated before are unknown in it: their frees are there, but end no
+attach, blocks allocated before are unknown in it: their frees are kept, but match no
 block.
 
 merge: the captures must be of one program, by its file name or its build ID, on one
@@ -57,7 +57,7 @@ architecture. Events are renumbered in the order of the clocks. The live heap is
 of the live heaps of all processes, also of those that have ended, so that leaks still
 show. To keep the processes distinct, the second has 0x0100000000000000 added to its
 addresses, the third twice that, and so on; the names of threads end with the process
-ID. Blocks that an exec ended are freed by calls of "execve".
+ID. Blocks that disappeared at an exec are shown as freed by a call of "execve".
 
 anonymize: names of allocators and of runtimes, such as malloc, stay, so that
 reports give the same numbers. Line numbers, sizes,

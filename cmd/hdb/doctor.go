@@ -28,9 +28,9 @@ package to install, the server to ask, the compiler flag. For a capture also whi
 share of the recorded frames is in each module. A process runs on undisturbed. Write a
 file whose name is a number as ./4711.
 
-Without a target it checks the machine: which optional features of processor, kernel
-and container work, each by trying it, and what hdb does without it. With a program or
-process, missing features follow the modules.
+Without a target it checks the machine: it tries each optional feature of processor,
+kernel and container, and shows which work and what hdb does without the others. With a
+program or process, missing features are listed after the modules.
 
 flags:
   --json                       one JSON object
@@ -45,10 +45,10 @@ environment:
                                have them, commas between them: fsgsbase, debugregs, xsave, tsc,
                                pagemapscan, hugepages, unfiltered, userns, perf
 
-exit codes: 0 nothing is missing in modules with recorded frames (without recorded
-frames, in any module; without a target, no feature that hdb uses), 1 cannot print,
-2 usage, 3 something is missing, 4 no such program, process or capture. With a target
-the machine does not count.
+exit codes: 0 nothing is missing: in modules with recorded frames; if there are no
+frames, in any module; without a target, among the features that hdb uses; 1 cannot print,
+2 usage, 3 something is missing, 4 no such program, process or capture. With a target,
+missing machine features do not affect the exit code.
 `
 
 // doctorOptions are the words behind hdb doctor.

@@ -26,14 +26,14 @@ flags:
                      the capture, with the format's extension; a text format goes to
                      standard output if that is not a terminal
   --measure MEASURE  live (bytes not freed, the default), peak, bytes, count, temporary
-                     or blocks: the only number if a format has one number for each
-                     stack, the first if it has several
+                     or blocks. Formats with one number per stack have only this;
+                     formats with several have it first
   --lines            collapsed writes "func (file:line)" for a frame, not only its function
   --threads          a stack counts separately for each thread that allocated there: a
                      label in pprof, the outermost frame in other formats
   --thread NAME|TID  only what the threads of this name or TID allocated
-  --from MOMENT      only blocks that were allocated after a moment: a mark, #4711, 30%%,
-  --to MOMENT        1.5s, peak, start; and up to one
+  --from MOMENT      only blocks allocated after this moment
+  --to MOMENT        and up to this one; a MOMENT is a mark, #4711, 30%%, 1.5s, peak, start
   --root DIR         sarif names sources relative to DIR, by default the working directory
   -f, --force        replace FILE
 

@@ -27,8 +27,8 @@ flags:
                      count, temporary or blocks
   --threads          the page can show each thread by itself
   --thread NAME|TID  only what the threads of this name or TID allocated
-  --from MOMENT      only blocks allocated after this moment: a mark, #4711, 30%, 1.5s,
-  --to MOMENT        peak, start; and up to this one
+  --from MOMENT      only blocks allocated after this moment
+  --to MOMENT        and up to this one; a MOMENT is a mark, #4711, 30%, 1.5s, peak, start
   -f, --force        replace FILE
 
 exit codes: 0 written, 1 cannot be written, 2 usage, 4 no such capture
@@ -46,8 +46,8 @@ flags:
                      if less than a hundredth of the peak is left at the end), peak,
                      bytes, count, temporary or blocks
   --thread NAME|TID  only what the threads of this name or TID allocated
-  --from MOMENT      only blocks allocated after this moment: a mark, #4711, 30%, 1.5s,
-  --to MOMENT        peak, start; and up to this one
+  --from MOMENT      only blocks allocated after this moment
+  --to MOMENT        and up to this one; a MOMENT is a mark, #4711, 30%, 1.5s, peak, start
   -f, --force        replace FILE
 
 exit codes: 0 written, 1 cannot be written, 2 usage, 4 no such capture

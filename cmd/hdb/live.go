@@ -31,14 +31,14 @@ flags, with one dash or two:
   --return-child-result    exit with PROG's own status, 128+N for signal N
 
 own is what a function allocated itself, total what all stacks through it allocated.
-A function is the one that a block belongs to, as in top, or one of its callers.
+The functions shown are those that blocks belong to, as in top, and their callers.
 Keys: 1 live, 2 bytes, 3 count, 4 temporary choose the measure, s the order (own,
 total, name), / filters by function, file and module, Esc removes the filter; space
 pauses the picture, t shows rows for each thread; arrows, PgUp, PgDn, Home and End
 move; Ctrl-L repaints; q quits.
 
 q kills a program that hdb started, unless the configuration has set kill-on-exit off;
-a process of -p runs on. When the program has ended, the screen stays until q. PROG has
+a process attached with -p runs on. When the program has ended, the screen stays until q. PROG has
 no controlling terminal.
 
 exit codes: 0 shown, whatever PROG's own status, 1 an error later, 2 usage, or

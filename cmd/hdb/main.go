@@ -31,11 +31,11 @@ const usage = `hdb stops on allocations, records them, and answers questions abo
 usage:
   hdb [flags] PROG [ARGS...]       console, program loaded and not yet started
   hdb [flags] attach PID           console on a running process
-  hdb [flags] core [PROG] CORE     console on a core file, which has a dead process
+  hdb [flags] core [PROG] CORE     console on the core file of a process that died
   hdb [flags] CAPTURE              console on a saved session, as hdb open CAPTURE
   hdb COMMAND [ARGS...] CAPTURE    run one console command on a capture:
                                    hdb top run.hdb, hdb leaks 5 run.hdb, hdb allocs run.hdb
-  hdb leaks [ARGS...] -- PROG [ARGS...]   show what a program has lost when it exits
+  hdb leaks [ARGS...] -- PROG [ARGS...]   show the blocks that nothing points to when a program exits
   hdb record [-o FILE] PROG [ARGS...]
   hdb record [-o FILE] -p PID      record without a console: see hdb record --help
   hdb live PROG [ARGS...]          a screen of what a program allocates while it runs,
@@ -74,7 +74,7 @@ flags, with one dash or two:
   -cd DIR     working directory of PROG       -tty DEV  terminal of PROG
   --echo      print each command of standard input before its output
   --return-child-result                       exit with PROG's own status
-  --version   --help, also behind each word: hdb help WORD
+  --version   --help, also after each command; or hdb help COMMAND
 
 exit codes: 0 all commands ran, 1 one failed, 2 usage, 3 an assertion failed,
 4 cannot begin: no such program, process or capture, or it cannot be used,

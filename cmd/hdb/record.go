@@ -58,10 +58,10 @@ flags, with one dash or two:
   --return-child-result
                   exit with PROG's own status, 128+N for signal N
 
-The program's standard input, output and error are its own; hdb writes to standard
-error. Ctrl-C reaches the program, which may handle it; a second one within two
+The program inherits hdb's standard input, output and error; hdb itself writes only to
+standard error. Ctrl-C reaches the program, which may handle it; a second one within two
 seconds kills it. SIGTERM and the like reach it too; a second one kills it; after a
-third, hdb exits without completing the file. A process of -p keeps running.
+third, hdb exits without completing the file. A process attached with -p keeps running.
 
 exit codes: 0 recorded, whatever PROG's own status, 1 the recording failed later,
 2 usage, 4 cannot begin: no such program or process, or FILE cannot be made,

@@ -49,8 +49,8 @@ const (
   --full             with the allocator's functions, wrappers, the library's and
                      the callers of main
 `
-	partFlags = `  --from MOMENT      only blocks allocated after this moment: a mark, #4711, 30%, 1.5s,
-  --to MOMENT        peak, start; and up to this one
+	partFlags = `  --from MOMENT      only blocks allocated after this moment
+  --to MOMENT        and up to this one; a MOMENT is a mark, #4711, 30%, 1.5s, peak, start
 `
 	timelineFlags = `  -o FILE            write an HTML page with the curves, which needs no network
   -f, --force        replace FILE

@@ -19,7 +19,7 @@ func codeCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "disassemble", Aliases: []string{"disas", "disass"}, Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgFunction}, Repeat: shell.RepeatNone, Needs: shell.NeedProgram, Run: c.Does(runDisassemble),
 			Synopsis: "[/srm] [FUNCTION | ADDRESS]\n[/srm] FROM,TO\n[/srm] FROM,+LENGTH", Short: "show the instructions of a function or of a range of addresses",
-			Long: "Without arguments it shows the function of the selected frame, with the arrow => at the frame's PC; with ADDRESS, the function around it. Numbers like <+12> are offsets from the function's entry. /s adds source lines, in the order of the addresses, /m in the order of the lines. /r shows the bytes of each instruction. Before the program runs the code is read from its file." +
+			Long: "Without arguments it shows the function of the selected frame, with the arrow => at the frame's PC; with ADDRESS, the function around it. Numbers like <+12> are offsets from the function's entry. /s adds source lines, in the order of the addresses, /m in the order of the lines. /r shows the bytes of each instruction. Until the program runs, the code is read from its file." +
 				"\n\n" +
 				"Examples:\n  disassemble\n  disassemble /s Index::read_page\n  disassemble /r $pc,+32"},
 	}

@@ -15,7 +15,7 @@ import (
 func symbolCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "symbols", Group: shell.GroupFiles, Synopsis: "embed [FILE] [--force]\nrefresh", Short: "search for names again, or store them in a capture", Args: []shell.ArgKind{shell.ArgSub}, Repeat: shell.RepeatNone,
-			Long: "hdb looks names up when they are needed, from a module's build ID and the address in its file. So if hdb was killed before it stored names, the capture shows them wherever the program's files are. A file with a different build ID is not used.\n\n" +
+			Long: "hdb looks names up when they are needed, from a module's build ID and the address in its file. So if hdb was killed before it stored names, the capture still shows names on any machine that has the program's files. A file with a different build ID is not used.\n\n" +
 				"Example:\n  symbols refresh",
 			Sub: []*shell.Command{
 				{Name: "embed", Synopsis: "[FILE] [--force]", Short: "rewrite the opened capture with all known names and source lines", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.Does(runSymbolsEmbed),

@@ -22,9 +22,10 @@ const BoundFlags = `  --max-size SIZE end the recording at SIZE or more (64M, 2G
                   run on. The size is checked about every 65,536 events, so at least that
                   many are recorded; the names of functions add to the size
   --ring SIZE     keep only the last SIZE of events; --last D the events of the last D.
-                  Events are dropped some ten thousand at a time, so there may be more.
-                  Blocks from before are unknown in the result. The file system must
-                  support sparse files, as do ext4, xfs, btrfs and tmpfs
+                  Events are dropped some ten thousand at a time, so the result may be
+                  somewhat larger. Blocks allocated before the kept events are unknown in
+                  it. The file system must support sparse files, as do ext4, xfs, btrfs
+                  and tmpfs
   --aggregate     keep totals for each stack and no events: small however long the
                   program runs; top, leaks, diff and reports work, allocs and goto do not
 `

@@ -65,11 +65,11 @@ var predicateInfo = [predicateCount]FieldInfo{
 	Func:       {"func(", "func(\"name\"): a function of that name is on the stack (* matches anything)"},
 	Module:     {"module(", "module(\"libfoo\"): a frame of that library or program is on the stack"},
 	Caller:     {"caller(", "caller(\"name\"): the function that the block belongs to, as allocs shows it"},
-	PyFile:     {"pyfile(", "pyfile(\"app/*.py\") or (\"app.py:10\"): a function of Python in such a file, or at that line of it, is on the stack; the file by its path or the end of it"},
+	PyFile:     {"pyfile(", "pyfile(\"app/*.py\") or (\"app.py:10\"): a function of Python in such a file, or at that line of it, is on the stack; give the whole path or the end of it"},
 	Like:       {"like(", "like(\"FILE.hdb#4711\"): the stack of that event in the capture"},
 	Kind:       {"kind(", "kind(\"calloc\") or kind == calloc: the allocator function called"},
-	Type:       {"type(", "type(\"Node\"): the block is of that type, of recorded blocks (live, allocs) and at allocations of Go"},
-	Domain:     {"domain(", "domain == obj: an allocator function of CPython's (raw, mem or obj), which are followed with --python-allocators"},
+	Type:       {"type(", "type(\"Node\"): the block is of that type; works in live and allocs for recorded blocks, and at Go allocations"},
+	Domain:     {"domain(", "domain == obj: CPython's allocator domain (raw, mem or obj); needs --python-allocators"},
 	ThreadName: {"thread", "thread == \"loader\": the thread's name"},
 }
 
