@@ -84,7 +84,7 @@ func (f *family) newProcess(t *Thread, child int, vfork bool) {
 	shared := sharesMemory(parent, child, vfork)
 	follow := f.forks.followChild && !t.guest && !f.forks.following
 	if shared && !follow && f.p.hooks.Guest != nil {
-		f.p.hooks.Guest(t, child, true)
+		f.p.hooks.Guest(t, child, true, vfork)
 	}
 	asks := !t.guest && f.p.stop == nil && !f.p.stopping // else another stop is under way
 	if asks && !follow {
@@ -94,7 +94,7 @@ func (f *family) newProcess(t *Thread, child int, vfork bool) {
 	case follow:
 		f.follow(t, child, shared)
 	case shared:
-		f.addGuest(t, child)
+		f.addGuest(t, child, vfork)
 	case f.forks.detach || t.guest:
 		f.liftIn(child)
 		f.detachOne(child)

@@ -7,8 +7,8 @@ import (
 )
 
 // addGuest lets a process that shares the target's memory run, traced.
-func (f *family) addGuest(host *Thread, child int) {
-	g := &Thread{TID: child, p: f.p, host: host, tg: newTarget(child, f.p.target.launched), state: stopped, guest: true, optionsOld: f.p.optionsChanged}
+func (f *family) addGuest(host *Thread, child int, vfork bool) {
+	g := &Thread{TID: child, p: f.p, host: host, tg: newTarget(child, f.p.target.launched), state: stopped, guest: true, waits: vfork, optionsOld: f.p.optionsChanged}
 	g.tg.killOnExit = f.p.target.killOnExit
 	f.guests[child] = g
 	f.p.resume(g, unix.PTRACE_CONT)
@@ -46,7 +46,7 @@ func (f *family) guestLeft(g *Thread) {
 // outOfMemory is called once, when a guest no longer runs in the target's memory.
 func (f *family) outOfMemory(g *Thread) {
 	if !g.out && f.p.hooks.Guest != nil {
-		f.p.hooks.Guest(g.host, g.TID, false)
+		f.p.hooks.Guest(g.host, g.TID, false, g.waits)
 	}
 	g.out = true
 }

@@ -97,9 +97,9 @@ type Hooks struct {
 	// Forked reports a new process.
 	Forked func(Birth)
 	// Guest reports that a child of t is about to run in the target's memory,
-	// on t's stack or another (vfork), and that it does no more. It runs with
-	// t's thread-local storage.
-	Guest func(t *Thread, child int, begins bool)
+	// on t's stack or another, and that it does no more. It runs with t's thread-local
+	// storage. vfork tells that t waits for it meanwhile: else both may run at once.
+	Guest func(t *Thread, child int, begins, vfork bool)
 	// Execed reports a new image. All traps and watchpoints are gone; the new
 	// ones may be planted here, before its first instruction.
 	Execed func(path string)

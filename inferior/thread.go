@@ -34,6 +34,7 @@ type Thread struct {
 	guest bool    // not a thread of the target, but a vfork child in its memory
 	host  *Thread // that made the guest
 	out   bool    // the guest has left the memory
+	waits bool    // the guest's parent waits for it
 	leave bool    // of a guest: it is let go behind the trap where it is
 
 	interrupted bool     // PTRACE_INTERRUPT is outstanding

@@ -13,8 +13,10 @@ import (
 // a rule it executes another program next. Who makes the bare system call is refused.
 
 // guest follows a child that begins to run in the memory, or ends that.
-func (p *Planes) guest(t *inferior.Thread, child int, begins bool) {
-	p.data.guest(t, child, begins)
+func (p *Planes) guest(t *inferior.Thread, child int, begins, vfork bool) {
+	if vfork { // else what both do with one thread-local storage counts for the parent, in whose heap it is
+		p.data.guest(t, child, begins)
+	}
 	if !begins {
 		delete(p.guests, child)
 		if len(p.guests) == 0 {

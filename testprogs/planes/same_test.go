@@ -128,6 +128,7 @@ var subjects = []subject{
 	{name: "rusttraits"},
 	{name: "scripting"},
 	{name: "segv"},
+	{name: "sharedchild"},
 	{name: "signals"},
 	{name: "signals", args: []string{"200"}},
 	{name: "signalstack"},
