@@ -91,6 +91,9 @@ func (ts *traps) Plant(a addr.Run, h Handler) (*Trap, error) {
 		s.decode(ts.p)
 		ts.sites[a] = s
 		delete(ts.retired, a)
+		if err := ts.p.watchpoints.toMemory(s); err != nil {
+			return nil, fmt.Errorf("trap at %v: %w", a, err)
+		}
 	}
 	t := &Trap{site: s, handler: h}
 	s.traps = append(slices.Clip(s.traps), t)

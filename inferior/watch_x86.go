@@ -70,7 +70,7 @@ var ErrDeadRegisters = errors.New("the debug registers of this machine do not st
 // BreakAt has a handler called when a thread is about to execute the instruction at a, as of a
 // trap, without one in memory. It takes one of the four debug registers, which all handlers for a
 // share. Threads that run do not know it until they stop: see StopAll. Where no register is to be
-// had, it is a trap in memory: see Watch.InMemory.
+// had, or a trap is there already, it is a trap in memory: see Watch.InMemory.
 func (ws *watchpoints) BreakAt(a addr.Run, h Handler) (*Watch, error) {
 	if err := ws.p.Alive(); err != nil {
 		return nil, err
@@ -82,15 +82,33 @@ func (ws *watchpoints) BreakAt(a addr.Run, h Handler) (*Watch, error) {
 		return nil, &PatchedError{a, pt}
 	}
 	w := &Watch{Addr: a, Size: 1, Kind: Execute, p: ws.p, handler: h}
-	got, err := ws.add(w)
-	if !short(err) {
-		return got, err
+	if ws.p.traps.sites[a] == nil {
+		got, err := ws.add(w)
+		if !short(err) {
+			return got, err
+		}
 	}
+	var err error
 	w.trap, err = ws.p.traps.Plant(a, h)
 	return w, err
 }
 
-// InMemory reports whether it is a trap in memory that stops threads, as no debug register was to be had.
+// toMemory makes the watches of the instruction at a, which debug registers stop, traps of a site that is planted
+// there: with both a thread would come to the two in turn, and never to the instruction.
+func (ws *watchpoints) toMemory(s *site) error {
+	i := slices.IndexFunc(ws.registers[:], func(r *debugRegister) bool { return r != nil && r.at == s.addr && r.access == Execute.access() })
+	if i < 0 {
+		return nil
+	}
+	for _, w := range ws.registers[i].users {
+		w.trap = &Trap{site: s, handler: w.handler}
+		s.traps = append(slices.Clip(s.traps), w.trap)
+	}
+	ws.registers[i] = nil
+	return ws.setDebug()
+}
+
+// InMemory reports whether it is a trap in memory that stops threads, not a debug register.
 func (w *Watch) InMemory() bool { return w.trap != nil }
 
 // BreakOnAccess has a handler called when a thread has just accessed size bytes at a, as of a

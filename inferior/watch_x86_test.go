@@ -323,3 +323,38 @@ func testWatchBesideStops(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestBreakAtATrap: a debug register and a trap at one instruction stop threads together, once for each
+// arrival, whichever came first.
+func TestBreakAtATrap(t *testing.T) {
+	for _, trapFirst := range []bool{true, false} {
+		p, _ := launch(t, build(t, "loop"), "3")
+		at := symbol(t, p, "hit")
+		count := map[string]int{}
+		stop := func(name string) Handler {
+			return func(*Thread) Action { count[name]++; return StopHere }
+		}
+		if trapFirst {
+			plant(t, p, at, stop("trap"))
+		}
+		w, err := p.BreakAt(at, stop("register"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !trapFirst {
+			plant(t, p, at, stop("trap"))
+		}
+		for n := 1; ; n++ {
+			s := resume(t, p)
+			if s.Reason == Exited {
+				break
+			}
+			if s.Reason != Trapped || count["trap"] != n || count["register"] != n || n > 100 {
+				t.Fatalf("trap first %v, stop %d: %v, handlers %v", trapFirst, n, s.Reason, count)
+			}
+		}
+		if count["trap"] == 0 || !w.InMemory() {
+			t.Errorf("trap first %v: handlers %v, in memory %v", trapFirst, count, w.InMemory())
+		}
+	}
+}

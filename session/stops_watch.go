@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -96,7 +97,7 @@ func (s *Stops) Cost(st *breakpoints.Stop) string {
 	case b.watch != nil && b.watch.Registers() > 1:
 		return fmt.Sprintf("%d bytes: it takes %d of the 4 debug registers", b.size, b.watch.Registers())
 	case slices.ContainsFunc(b.hard, (*inferior.Watch).InMemory):
-		return b.short + ": a trap in the code takes its place"
+		return cmp.Or(b.short, "another breakpoint is there") + ": a trap in the code takes its place"
 	}
 	return s.python.Cost(st)
 }
