@@ -27,7 +27,7 @@ func settingTable(c *desk.Desk) []*shell.Setting {
 			Get:   func() string { return onOff(c.Session.Settings.PastMain) },
 			Apply: func(v string) error { c.Session.Selection.ShowPastMain(v == "on"); return nil }},
 		{Name: "backtrace limit", Kind: shell.KindCount, Default: "100", Help: "frames that bt prints by default; 0 is all"},
-		{Name: "can-use-hw-watchpoints", Kind: shell.KindEnum, Values: []string{"0", "1"}, Default: "1", Help: "1 watches memory with debug registers if the machine's can stop threads; 0 uses single steps, some 20 µs an instruction. It applies to watchpoints that are set or enabled afterwards",
+		{Name: "can-use-hw-watchpoints", Kind: shell.KindEnum, Values: []string{"0", "1"}, Default: "1", Help: "1 watches memory with debug registers if they can stop threads on this machine; 0 uses single steps, some 20 µs an instruction. It applies to watchpoints that are set or enabled afterwards",
 			Get: func() string {
 				if c.Session.Settings.NoWatchRegisters {
 					return "0"
@@ -90,7 +90,7 @@ func settingTable(c *desk.Desk) []*shell.Setting {
 		{Name: "inferior-tty", Kind: shell.KindFile, Unsaid: true, Help: "terminal of the next run; empty is hdb's own",
 			Get:   func() string { return c.Session.Settings.TTY },
 			Apply: func(v string) error { c.Session.Settings.TTY = v; return nil }},
-		{Name: "kill-on-exit", Kind: shell.KindBool, Default: "on", Help: "kill a program that hdb started when hdb ends; off lets it run on, however hdb ends",
+		{Name: "kill-on-exit", Kind: shell.KindBool, Default: "on", Help: "when hdb ends, kill a program that it started; off lets it run on, however hdb ends",
 			Get:   func() string { return onOff(!c.Session.Settings.Outlive) },
 			Apply: func(v string) error { c.Session.Settings.Outlive = v == "off"; c.Session.ApplySettings(); return nil }},
 		{Name: "library-frames", Default: query.DefaultLibraries, Help: "regular expression for library frames, matched with the function (in Rust ::core::fmt::write), its source file and the file of its module: no block belongs to them if the stack has a frame of the user's own code",

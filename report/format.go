@@ -52,7 +52,7 @@ func Formats() []Format {
 		{Name: "dhat", Extension: ".dhat.json", Short: "lifetimes, peak and end of each stack's blocks, for valgrind's dh_view.html", Text: true, Blocks: true, Write: WriteDHAT},
 		{Name: "massif", Extension: ".massif", Short: "the heap at up to 64 moments and the stacks at some, for ms_print, massif-visualizer", Text: true, Snapshots: true, Parts: true, Blocks: true, Write: WriteMassif},
 		{Name: "ndjson", Extension: ".ndjson", Short: "all events, stacks, frames and modules as JSON objects, one a line: jq, scripts", Text: true, Events: WriteNDJSON},
-		{Name: "parquet", Extension: ".parquet", Short: "the same as tables in a directory, which many recordings can share: DuckDB, Spark, ClickHouse, pandas", Tables: WriteParquet},
+		{Name: "parquet", Extension: ".parquet", Short: "all events, stacks, frames and modules as tables in a directory, which many recordings can share: DuckDB, Spark, ClickHouse, pandas", Tables: WriteParquet},
 		{Name: "sarif", Extension: ".sarif", Short: "blocks that are still allocated, at the user's lines: code scanning, editors", Text: true, Collected: true, Write: WriteSARIF},
 	}
 }

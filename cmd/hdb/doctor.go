@@ -45,8 +45,8 @@ environment:
                                have them, commas between them: fsgsbase, debugregs, xsave, tsc,
                                pagemapscan, hugepages, unfiltered, userns, perf
 
-exit codes: 0 nothing is missing: in modules with recorded frames; if there are no
-frames, in any module; without a target, among the features that hdb uses; 1 cannot print,
+exit codes: 0 nothing is missing (checked: modules with recorded frames; all modules if
+there are no frames; without a target, the features that hdb uses), 1 cannot print,
 2 usage, 3 something is missing, 4 no such program, process or capture. With a target,
 missing machine features do not affect the exit code.
 `

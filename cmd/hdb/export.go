@@ -31,7 +31,7 @@ flags:
   --lines            collapsed writes "func (file:line)" for a frame, not only its function
   --threads          a stack counts separately for each thread that allocated there: a
                      label in pprof, the outermost frame in other formats
-  --thread NAME|TID  only what the threads of this name or TID allocated
+  --thread NAME|TID  only what threads with this name or TID allocated
   --from MOMENT      only blocks allocated after this moment
   --to MOMENT        and up to this one; a MOMENT is a mark, #4711, 30%%, 1.5s, peak, start
   --root DIR         sarif names sources relative to DIR, by default the working directory

@@ -26,7 +26,7 @@ flags:
                      less than a hundredth of the peak is left at the end), peak, bytes,
                      count, temporary or blocks
   --threads          the page can show each thread by itself
-  --thread NAME|TID  only what the threads of this name or TID allocated
+  --thread NAME|TID  only what threads with this name or TID allocated
   --from MOMENT      only blocks allocated after this moment
   --to MOMENT        and up to this one; a MOMENT is a mark, #4711, 30%, 1.5s, peak, start
   -f, --force        replace FILE
@@ -45,7 +45,7 @@ flags:
   --measure MEASURE  the order of the functions: live (bytes not freed, the default; peak
                      if less than a hundredth of the peak is left at the end), peak,
                      bytes, count, temporary or blocks
-  --thread NAME|TID  only what the threads of this name or TID allocated
+  --thread NAME|TID  only what threads with this name or TID allocated
   --from MOMENT      only blocks allocated after this moment
   --to MOMENT        and up to this one; a MOMENT is a mark, #4711, 30%, 1.5s, peak, start
   -f, --force        replace FILE

@@ -17,7 +17,7 @@ import (
 )
 
 // applyFlags explains what may be before the command of frame apply and thread apply.
-const applyFlags = "-q leaves out the heading above each output. An error ends the command; with -c it continues with the next one; -s does too, and hides those where the command fails or prints nothing. -- ends the flags."
+const applyFlags = "-q leaves out the heading above each output. An error ends the command. -c continues with the next one; -s does too, and hides those where the command fails or prints nothing. -- ends the flags."
 
 // applying is how a command is run in several frames or threads.
 type applying struct {

@@ -57,7 +57,7 @@ func supportWords(c *Shell) []*Command {
 			Args: []ArgKind{ArgSetting}, Repeat: RepeatNone, Run: c.does(runShow), Long: "`show convenience` prints the variables whose names begin with $.\n\nExamples:\n  show listsize\n  show convenience"},
 		{Name: "config", Group: GroupSupport, Synopsis: "-list\n-save\nNAME VALUE", Raw: true, Short: "list the settings, keep them, or change one",
 			Args: []ArgKind{ArgSetting, ArgValue}, Repeat: RepeatNone, Run: c.does(runConfig),
-			Long: "-save writes $XDG_CONFIG_HOME/hdb/config, a file of commands that each session runs first, before a program is loaded, unless hdb is started with -nx. A file that belongs to another user, or that others may write, is not run, and a file that was not run is not replaced.\n\nExample:\n  config -save"},
+			Long: "-save writes $XDG_CONFIG_HOME/hdb/config, a file of commands that each session runs first, before a program is loaded, unless hdb is started with -nx. A file that belongs to another user, or that others may write, is not run, and -save does not replace a file that was not run.\n\nExample:\n  config -save"},
 		{Name: "with", Group: GroupSupport, Synopsis: "SETTING VALUE -- COMMAND", Raw: true, Short: "run one command with a setting changed",
 			Args: []ArgKind{ArgSetting, ArgValue}, Run: c.does(runWith), Long: "Example:\n  with listsize 40 -- list main"},
 		{Name: "trust", Group: GroupSupport, Synopsis: "\nDIRECTORY", Short: "list the directories whose .hdb file is read, or add one",
