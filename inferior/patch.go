@@ -222,6 +222,17 @@ func (ps *patches) standing(pt *Patch) ([]*Thread, error) {
 	return movers, nil
 }
 
+// Passed are the stopped threads that have run the patch and are at the function's first instruction, in
+// the copy. After Remove they are at the original one, as if they had not.
+func (pt *Patch) Passed() (threads []*Thread) {
+	for _, t := range pt.p.target.order {
+		if t.state == stopped && t.load() == nil && t.shown == pt.at && t.real == pt.over {
+			threads = append(threads, t)
+		}
+	}
+	return threads
+}
+
 // Remove puts the original bytes back, if the patch still is there: memory that is unmapped, or
 // mapped anew, is left alone. Who may run meanwhile is as for Process.Patch. Threads that are seen
 // in the copy go back to the original code. A second call does nothing.

@@ -87,7 +87,7 @@ func (fs *finders) aim(f *patched) error {
 	if f.jump != nil {
 		return nil
 	}
-	if err := f.lift(); err != nil {
+	if err := fs.p.siteTable.passed.lift(f); err != nil {
 		return err
 	}
 	if err := fs.p.islands.settle(f); err != nil {

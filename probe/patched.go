@@ -202,7 +202,7 @@ func (st *siteTable) Crowded(a addr.Run) (name string, ok bool) {
 func (st *siteTable) MakeRoom(a addr.Run) error {
 	for _, f := range st.planted() {
 		if !f.trap && f.entry < a && a < f.entry+addr.Run(len(f.first)) {
-			return f.lift()
+			return st.passed.lift(f)
 		}
 	}
 	return nil
@@ -236,13 +236,45 @@ func (p *Probe) Reshape(t *inferior.Thread, entered map[*inferior.Thread]addr.Ru
 		if s.dead || p.siteTable.shaped(s) {
 			continue
 		}
-		if err := errors.Join(s.lift(), p.siteTable.aim(c, s)); err != nil {
+		if err := errors.Join(p.siteTable.passed.lift(s.patches()...), p.siteTable.aim(c, s)); err != nil {
 			return err
 		}
 	}
 	p.finders.reshape()
 	p.conditions.enter(entered)
 	return p.finish()
+}
+
+// passed are threads that have run a patch and are at the first instruction of its function. They would run
+// a new one, too, and their calls be counted twice.
+type passed map[*inferior.Thread]*patched
+
+// lift takes patches away to plant them anew before any thread runs on: see place.
+func (ps passed) lift(fs ...*patched) error {
+	var errs []error
+	for _, f := range fs {
+		if f.patch != nil {
+			for _, t := range f.patch.Passed() {
+				ps[t] = f
+			}
+		}
+		errs = append(errs, f.lift())
+	}
+	return errors.Join(errs...)
+}
+
+// place has the threads be behind the new patches, where there are any.
+func (ps passed) place() error {
+	defer clear(ps)
+	for t, f := range ps {
+		if f.patch == nil {
+			continue
+		}
+		if err := t.PlaceAt(f.entry); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // place has threads be at the entries of functions without calling them again.

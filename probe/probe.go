@@ -75,7 +75,7 @@ type Probe struct {
 // newProbe is a Probe whose memory is still to be mapped.
 func newProbe(p *inferior.Process, cfg Config) *Probe {
 	pr := &Probe{cfg: cfg, proc: p}
-	pr.siteTable = siteTable{p: pr, byEntry: map[addr.Run]*site{}, byDesc: map[addr.Run]*site{}, retired: map[addr.Run]*site{}, behind: map[pointed]*site{}}
+	pr.siteTable = siteTable{p: pr, byEntry: map[addr.Run]*site{}, byDesc: map[addr.Run]*site{}, retired: map[addr.Run]*site{}, behind: map[pointed]*site{}, passed: passed{}}
 	pr.slots = slots{p: pr, guests: map[uint32][]byte{}}
 	pr.freed.p = pr
 	pr.islands.p, pr.finders.p, pr.conditions.p, pr.matcher.p, pr.reader.p = pr, pr, pr, pr, pr
@@ -239,7 +239,7 @@ func (p *Probe) finish() error {
 			return err
 		}
 	}
-	if err := p.siteTable.place(p.conditions.entered()); err != nil {
+	if err := errors.Join(p.siteTable.passed.place(), p.siteTable.place(p.conditions.entered())); err != nil {
 		return err
 	}
 	p.conditions.keepBounds(!p.armed)
@@ -281,17 +281,16 @@ func (p *Probe) Disarm() error {
 func (st *siteTable) lift() error {
 	var errs []error
 	for _, s := range st.list {
-		errs = append(errs, s.lift())
+		errs = append(errs, st.passed.lift(s.patches()...))
 	}
 	errs = append(errs, st.putBack())
-	for _, f := range st.p.finders.list {
-		errs = append(errs, f.lift())
-	}
+	errs = append(errs, st.passed.lift(st.p.finders.list...))
 	return errors.Join(errs...)
 }
 
 func (p *Probe) disarm() error {
 	errs := []error{p.siteTable.lift(), p.freed.lift()}
+	clear(p.siteTable.passed)
 	if p.armed {
 		p.armed = false
 		errs = append(errs, p.poke(stEnabled, 0))

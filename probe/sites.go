@@ -40,7 +40,8 @@ type siteTable struct {
 	bits       [2]uint8           // next number in sets, for functions that free or not
 	ofRuntimes goruntime.Layout   // of the Go runtimes that are followed
 	goAlone    bool               // they are one, of a program without C
-	tcb        bool               // threads have their FS base at %fs:0, as the ABI of thread-local storage says
+	passed     passed
+	tcb        bool // threads have their FS base at %fs:0, as the ABI of thread-local storage says
 }
 
 // addModules compiles the CFI of modules that are not known yet. What cannot be

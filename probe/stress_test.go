@@ -30,8 +30,6 @@ type ground struct {
 	malloc, free addr.Run
 }
 
-// newGround gives malloc and free originals that do their work: each block is
-// one that never was.
 // What calls a mill: frames of one size, the outermost with code in the first bytes of
 // its module.
 const (
@@ -40,6 +38,8 @@ const (
 	rootSize  = 64
 )
 
+// newGround gives malloc and free originals that do their work: each block is
+// one that never was.
 func newGround(t testing.TB, request Request) *ground {
 	l := newLab(t, request)
 	g := &ground{lab: l}

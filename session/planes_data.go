@@ -68,13 +68,16 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong
 	want.WrongFrees, want.Unsuspected, want.Older = wrong.wanted() && !d.locksMemory(modules), wrong.unsuspected, d.older
 	want.Stops = append(want.Stops, states.exact()...)
 	d.account.Rec.SetWatches(append(d.watches(), states.watches()...))
+	counts := d.target.Probe.Armed() && !d.target.Probe.Recording()
 	err = d.target.Probe.Arm(t, modules, sites, want)
 	d.account.Rec.ForgetFunctions()
 	if err != nil {
 		return err
 	}
 	d.sites = d.target.Probe.Sites()
-	d.rebase()
+	if !counts || d.target.Probe.Recording() { // the probe has counted calls of threads that wait to be reported, too
+		d.rebase()
+	}
 	d.noteCrowded()
 	return nil
 }

@@ -145,6 +145,33 @@ func TestFollowedFromAFree(t *testing.T) {
 	}
 }
 
+// TestContinuedBesideThreads: a free that another thread is about to run when the program stops is one call,
+// whatever the stop has the probe look out for next.
+func TestContinuedBesideThreads(t *testing.T) {
+	j := program(t, "threads", nil)
+	counts := regexp.MustCompile(`(?m)^ +(?:not hit|hit).*`)
+	for _, p := range planes {
+		var want []string
+		for _, then := range [][]string{{"ignore 1 100000"}, {"commands", "silent", "continue", "end"}} {
+			script := append(p.settings(), "break malloc if size >= 1000 && size < 1300")
+			script = append(script, then...)
+			script = append(script, "break free if addr == 0x1234", "run", "info breakpoints")
+			file := filepath.Join(t.TempDir(), "script")
+			if err := os.WriteFile(file, []byte(strings.Join(script, "\n")+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			said, err := hdb(t, j, []string{"source " + file}, "--args", j.Path, "4", "1", "300")
+			got := counts.FindAllString(said, -1)
+			if want == nil {
+				want = got
+			}
+			if err != nil || len(got) != 2 || !strings.Contains(got[0], "hit 1,200 times") || !slices.Equal(got, want) || strings.Contains(said, "double free") {
+				t.Errorf("%s plane: %q, want %q: %v\n%s", p, got, want, err, said)
+			}
+		}
+	}
+}
+
 // TestFreedSizes: stops at frees that ask for the size of the block hit as often in both
 // planes, those that are set while blocks are live, too.
 func TestFreedSizes(t *testing.T) {
