@@ -29,6 +29,7 @@ type Call struct {
 	Kept      any                // what Sink.Keep returned, if it was asked
 	Abandoned bool               // left by an exception or longjmp, known only now
 	SizeLost  bool               // a recorded call whose product of sizes is no 64-bit number, or of no elements: what their size was is not known
+	PtrLost   bool               // a recorded call that failed, of which the address that was passed is not kept
 }
 
 // Is reports whether pattern names the function or one that did its work, so
@@ -53,7 +54,7 @@ func (c Call) Text(size func(n uint64) string) string {
 	switch {
 	case c.Abandoned:
 		return text + " did not return"
-	case c.Event.Failed && (c.Function.Result == NotMinus1 || c.Function.Kind == capture.Protect):
+	case c.Event.Failed && c.Function.Group == GroupVM:
 		return text + " = -1"
 	case c.Event.Failed:
 		return text + " = NULL"
@@ -63,6 +64,8 @@ func (c Call) Text(size func(n uint64) string) string {
 		return text
 	case c.Event.Addr == 0:
 		return text + " = NULL" // realloc(p, 0)
+	case c.Function.MayUnmap() && c.Event.Kind == capture.Unmap:
+		return fmt.Sprintf("%s = %#x", text, c.Event.Addr+c.Event.Size)
 	}
 	return fmt.Sprintf("%s = %#x", text, c.Event.Addr)
 }
@@ -84,7 +87,11 @@ func (c Call) shown(size func(n uint64) string) []string {
 	}
 	f := c.Function
 	add(f.Old, "%#x")
-	add(f.Ptr, "%#x")
+	if c.PtrLost {
+		list = append(list, argument{f.Ptr.Index, "?"})
+	} else {
+		add(f.Ptr, "%#x")
+	}
 	if c.SizeLost && f.Count.From == Argument && !f.CountKnown(c.value(f.Count)) {
 		list = append(list, argument{f.Count.Index, "?"})
 	} else {
@@ -96,8 +103,8 @@ func (c Call) shown(size func(n uint64) string) []string {
 		list = append(list, argument{f.Mode.Index, capture.MapMode(c.value(f.Mode)).ProtText()})
 	}
 	switch {
-	case f.Kind == capture.Map && f.Size.From == Argument && int64(c.value(f.Size)) < 0:
-		list = append(list, argument{f.Size.Index, fmt.Sprint(int64(c.value(f.Size)))}) // sbrk downwards
+	case f.MayUnmap() && int64(c.value(f.Size)) < 0:
+		list = append(list, argument{f.Size.Index, "-" + size(-c.value(f.Size))})
 	case c.SizeLost:
 		list = append(list, argument{f.Size.Index, "?"})
 	default:
@@ -177,6 +184,7 @@ func (c *Call) finish(result uint64, memory reader) {
 	default:
 		e.Failed = e.Addr == 0 && !c.nullIsFreed()
 	}
+	f.Unmaps(e)
 	if e.Failed {
 		e.Addr = 0
 		return
@@ -184,10 +192,17 @@ func (c *Call) finish(result uint64, memory reader) {
 	if f.Size.From == TextLength {
 		e.Size = memory.textLength(addr.Run(e.Addr))
 	}
-	if f.Symbol == "sbrk" && int64(e.Size) < 0 {
-		e.Kind, e.Size = capture.Unmap, -e.Size
-		e.Addr -= e.Size
+}
+
+// Unmaps makes the event of a call that has returned one that unmaps memory, if that is what the
+// call did: sbrk with a negative size, which returns the old break. Called once it is known
+// whether the call failed.
+func (f *Function) Unmaps(e *capture.Event) {
+	if !f.MayUnmap() || int64(e.Size) >= 0 {
+		return
 	}
+	e.Kind, e.Size = capture.Unmap, -e.Size
+	e.Addr -= e.Size
 }
 
 // nullIsFreed reports whether NULL means that the old block was freed, as
@@ -210,7 +225,7 @@ func (c *Call) void() bool {
 	case capture.Protect:
 		return c.Event.Size == 0
 	case capture.Map:
-		return c.Function.Symbol == "sbrk" && c.Event.Size == 0
+		return c.Function.MayUnmap() && c.Event.Size == 0
 	}
 	return false
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"hdb/capture"
 	"hdb/internal/addr"
 	"hdb/internal/cformat"
 	"hdb/internal/cond"
@@ -241,13 +240,12 @@ func (s *Spec) AnyCall() bool { return s.Nth != 0 && s.Kind == StopAlloc && len(
 // Wants reports whether a stop on allocator calls is about c. A stop that names no
 // function wants any of the heap, not of group VM.
 func (s *Stop) Wants(c Call) bool {
-	frees := c.Event.Kind == capture.Free || c.Event.Kind == capture.Unmap
 	switch {
 	case s.Kind != StopAlloc && s.Kind != StopFree, c.Function.Whole:
 		return false
 	case s.AnyCall():
 		return true
-	case frees != (s.Kind == StopFree):
+	case c.Function.Frees() != (s.Kind == StopFree): // not the event's kind: sbrk and brk also unmap
 		return false
 	case len(s.Funcs) == 0:
 		return c.Function.Group != GroupVM

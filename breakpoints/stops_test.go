@@ -160,6 +160,20 @@ func callOf(f Function) Call {
 	return Call{Function: f, Event: capture.Event{Kind: f.Kind}}
 }
 
+// A stop at sbrk wants its calls that unmap memory too, and so does one at brk.
+func TestWantsByFunction(t *testing.T) {
+	for _, name := range []string{"sbrk", "brk"} {
+		f, _ := Named(name)
+		call := callOf(f)
+		call.Event.Kind = capture.Unmap
+		for spec, want := range map[string]bool{name: true, "alloc": false, "free": false, "munmap": false} {
+			if got := NewStop(mustSpec(t, spec)).Wants(call); got != want {
+				t.Errorf("%s that unmaps: %s wants it: %v", name, spec, got)
+			}
+		}
+	}
+}
+
 func TestCatalogueIsSound(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range Catalogue() {

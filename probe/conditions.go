@@ -105,8 +105,7 @@ func (r *Request) programs(fn breakpoints.Function, ops filter.Operands) (_, _ f
 		})
 	}
 	if n := r.Next; n != nil {
-		frees := fn.Kind == capture.Free || fn.Kind == capture.Unmap
-		if frees == n.Frees && fn.Kind != capture.Protect {
+		if (fn.Frees() == n.Frees || fn.MayUnmap()) && fn.Kind != capture.Protect {
 			parts(n.Cond, func(to *[]filter.Program, part cond.Node) { *to = append(*to, r.compile(fn, part, ops)) })
 		}
 	}
@@ -297,7 +296,7 @@ func (cs *conditions) atCore(s *site) filter.Operands {
 			if fn.Frees() && fn.Kind != capture.Unmap {
 				return filter.Value{}, false // the block's, which the heap knows
 			}
-			if fn.Symbol == "sbrk" {
+			if fn.MayUnmap() {
 				return filter.Value{}, false // a signed argument, whose sign makes it another kind of event
 			}
 			if fn.Count.From == breakpoints.Constant {

@@ -286,8 +286,8 @@ func TestCoreMore(t *testing.T) {
 			th.ret(0xb000)
 			th.call(here, "munmap", 0xa000, 8192)
 			th.ret(0)
-		}, []string{"brk(0x9000)", "brk(0x0) = NULL", "mmap(4096) = 0x8000", "mremap(0x8000, 8192) = 0xa000",
-			"sbrk(4096) = 0xa000 unmap 0xa000", "munmap(0xa000, 8192)"}},
+		}, []string{"brk(0x9000)", "brk(0x0) = -1", "mmap(4096) = 0x8000", "mremap(0x8000, 8192) = 0xa000",
+			"sbrk(-4096) = 0xb000 unmap 0xa000", "munmap(0xa000, 8192)"}},
 		{"mprotect, which is the C library's own affair if it calls it itself", func(l *lab, th *labThread) {
 			th.call(here, "mprotect", 0x8000, 4096, 3)
 			th.ret(0)

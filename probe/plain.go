@@ -56,7 +56,7 @@ func (r *reader) learn(s *site) {
 	switch {
 	case fn.Frees():
 		f.form = recFree
-	case fn.Result != breakpoints.NotNull && fn.Result != breakpoints.NoTest, fn.Symbol == "sbrk",
+	case fn.Result != breakpoints.NotNull && fn.Result != breakpoints.NoTest, fn.MayUnmap(),
 		fn.Count.From == breakpoints.Constant, fn.Align.From == breakpoints.Constant:
 		f.form = formNone // complete has to look at the result
 	default:

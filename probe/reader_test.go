@@ -46,7 +46,7 @@ func TestReader(t *testing.T) {
 		{"sbrk downwards unmaps", func(r *ring) {
 			r.alloc(1, "sbrk", 4096, 0x8000)
 			r.alloc(1, "sbrk", ^uint64(4095), 0x9000)
-		}, []string{"sbrk(4096) = 0x8000", "sbrk(4096) = 0x8000 unmap 0x8000"}},
+		}, []string{"sbrk(4096) = 0x8000", "sbrk(-4096) = 0x9000 unmap 0x8000"}},
 		{"realloc", func(r *ring) {
 			r.call(recBegin, 1, "realloc", 0x5000, 10, 0)
 			r.alloc(1, "realloc", 10, 0x6000, 0x5000, 0)

@@ -79,13 +79,9 @@ func complete(e *capture.Event, fn *breakpoints.Function, failed bool) {
 		freed := e.Old != 0 && (e.Size == 0 || fn.Result == breakpoints.NullIsFreed)
 		e.Failed = e.Addr == 0 && !freed
 	}
+	fn.Unmaps(e)
 	if e.Failed {
 		e.Addr = 0
-		return
-	}
-	if fn.Symbol == "sbrk" && int64(e.Size) < 0 {
-		e.Kind, e.Size = capture.Unmap, -e.Size
-		e.Addr -= e.Size
 	}
 }
 

@@ -122,6 +122,9 @@ func spell(e *capture.Event, fn *breakpoints.Function) string {
 	if fn.Count.From == breakpoints.Argument && e.Aux != 0 {
 		size /= e.Aux
 	}
+	if e.Kind == capture.Unmap && fn.MayUnmap() {
+		size = -size
+	}
 	put(fn.Size, size)
 	text := c.String()
 	if e.TID != 1 {

@@ -324,7 +324,7 @@ func (st *siteTable) descriptor(s *site, filterAt, tail addr.Run) []byte {
 		{siteVM, fn.Group == breakpoints.GroupVM},
 		{siteUser, fn.Own()},
 		{siteSized, fn.Size.From != breakpoints.Nowhere && fn.Size.From != breakpoints.TextLength},
-		{siteZero, fn.Symbol == "sbrk" || fn.Kind == capture.Protect},
+		{siteZero, fn.MayUnmap() || fn.Kind == capture.Protect},
 		{siteOwners, fn.ByOwners(s.In.Path)},
 		{siteLong, long},
 		{siteGo, fn.Group == breakpoints.GroupGo},

@@ -99,6 +99,9 @@ func Recalled(fn breakpoints.Function, e capture.Event) breakpoints.Call {
 			size /= e.Aux
 		}
 	}
+	if fn.MayUnmap() && e.Kind == capture.Unmap {
+		size = -size
+	}
 	put(fn.Size, size)
 	put(fn.Align, e.Aux)
 	put(fn.Pool, e.Aux)
@@ -109,6 +112,11 @@ func Recalled(fn breakpoints.Function, e capture.Event) breakpoints.Call {
 		put(fn.Mode, e.Aux)
 	}
 	put(fn.Old, e.Old)
-	put(fn.Ptr, e.Addr)
+	ptr := e.Addr
+	if fn.Kind == capture.Map && e.Kind == capture.Map {
+		ptr += e.Size // brk is passed the end of what it maps; only system calls have a size, in whole pages
+	}
+	put(fn.Ptr, ptr)
+	c.PtrLost = e.Failed && fn.Ptr.From == breakpoints.Argument
 	return c
 }

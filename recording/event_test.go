@@ -19,3 +19,21 @@ func TestEventOfAbandonedCall(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 }
+
+// A recorded event has the text that its call had.
+func TestRecalledCalls(t *testing.T) {
+	for want, e := range map[string]Event{
+		"sbrk(4096) = 0x8000":            {Function: "sbrk", Event: capture.Event{Kind: capture.Map, Addr: 0x8000, Size: 4096}},
+		"sbrk(-4096) = 0x9000":           {Function: "sbrk", Event: capture.Event{Kind: capture.Unmap, Addr: 0x8000, Size: 4096}},
+		"sbrk(-4096) = -1":               {Function: "sbrk", Event: capture.Event{Kind: capture.Unmap, Size: 4096, Failed: true}},
+		"brk(0x8000)":                    {Function: "brk", Event: capture.Event{Kind: capture.Map, Addr: 0x8000}},
+		"brk(0x9000)":                    {Function: "brk", Event: capture.Event{Kind: capture.Map, Addr: 0x8000, Size: 4096}},
+		"brk(0xa000)":                    {Function: "brk", Event: capture.Event{Kind: capture.Unmap, Addr: 0xa000, Size: 4096}},
+		"brk(?) = -1":                    {Function: "brk", Event: capture.Event{Kind: capture.Map, Failed: true}},
+		"mprotect(?, 1, PROT_NONE) = -1": {Function: "mprotect", Event: capture.Event{Kind: capture.Protect, Size: 1, Failed: true}},
+	} {
+		if got := e.Call(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

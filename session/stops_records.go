@@ -46,15 +46,9 @@ func recordedArguments(f *cformat.Format) (fields []cond.Field, ok bool) {
 type recordPrinter struct {
 	*printedRecords
 	stop   *breakpoints.Stop
-	about  map[ofFunction]bool // calls that the stop is about, as far as it was asked
+	about  map[*breakpoints.Function]bool // whether the stop is about calls of a function, as far as it was asked
 	fields []cond.Field
 	failed bool // the user was warned that an argument had no value
-}
-
-// ofFunction are events of a kind that a function makes.
-type ofFunction struct {
-	fn   *breakpoints.Function
-	kind capture.Kind
 }
 
 // printedRecords are texts in the order of events, of all stops.
@@ -69,7 +63,7 @@ func (d *dataPlane) watches() (all []*recording.Watch) {
 	for _, st := range d.demand.stops.All() {
 		if printsRecords(st) {
 			fields, _ := recordedArguments(st.Print)
-			p := &recordPrinter{printedRecords: printed, stop: st, fields: fields, about: map[ofFunction]bool{}}
+			p := &recordPrinter{printedRecords: printed, stop: st, fields: fields, about: map[*breakpoints.Function]bool{}}
 			all = append(all, recording.NewWatch(st.Cond, p.see, p.print))
 		}
 	}
@@ -78,11 +72,10 @@ func (d *dataPlane) watches() (all []*recording.Watch) {
 
 // see keeps the text of an event that the stop wants.
 func (p *recordPrinter) see(e *capture.Event, fn *breakpoints.Function, env cond.Env) {
-	of := ofFunction{fn, e.Kind}
-	about, known := p.about[of]
+	about, known := p.about[fn]
 	if !known {
 		about = p.stop.Wants(breakpoints.Call{Function: *fn, Event: *e})
-		p.about[of] = about
+		p.about[fn] = about
 	}
 	if !about || !p.stop.Check(env) {
 		return

@@ -161,6 +161,7 @@ var behaviours = []struct {
 	{name: "functionstatics", want: "48\n"},
 	{name: "mapped", want: "mapped\n"},
 	{name: "maps", want: "3\n"},
+	{name: "shrink", want: "1 1 1\n"},
 	{name: "cxxnew", want: "1\n"},
 	{name: "jemalloc", want: "done\n"},
 	{name: "jetwo"},

@@ -139,7 +139,9 @@ static void pages(void) {
 	void *old = sbrk(4096);
 	say("sbrk(4096) = %s\n", result(old));
 	old = sbrk(-4096);
-	say("sbrk(-4096) = 0x%lx\n", (unsigned long)old - 4096);
+	say("sbrk(-4096) = %s\n", result(old));
+	old = sbrk(-(1L << 47));
+	say("sbrk(%ld) = -1\n", -(1L << 47));
 	sbrk(0);
 #endif
 }

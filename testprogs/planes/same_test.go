@@ -113,6 +113,7 @@ var subjects = []subject{
 	{name: "tickalloc"},
 	{name: "functionstatics"},
 	{name: "maps"},
+	{name: "shrink"},
 	{name: "mimalloc", roams: true},
 	{name: "mimalloc_heaps", roams: true},
 	{name: "names"},
