@@ -31,7 +31,7 @@ func TestReadingGivenUp(t *testing.T) {
 			asked := 0
 			m := New(Source{
 				Memory: zeros{cancel},
-				Libc:   "libc.so.6",
+				Libcs:  []string{"libc.so.6"},
 				Space:  regions.Source{Mappings: []regions.Mapping{{Start: 1 << 20, End: 1<<20 + 1<<24, Perm: "rw-p", Path: "libc.so.6"}, {Start: 1 << 28, End: 1<<28 + 1<<24, Perm: "rw-p"}}},
 				Go: func() (golang.Source, error) {
 					return golang.Source{Heap: 1 << 20, Modules: 1 << 20, AllGs: 1 << 20}, nil

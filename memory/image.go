@@ -47,9 +47,9 @@ type Source struct {
 	// Inner gives graph.Options.Inner of the runtimes in that memory, nil without any. It may be nil.
 	Inner func(io.ReaderAt) func(word, pointer uint64, b graph.Block) bool
 
-	// Libc is the path, as in the mappings, of the module that has glibc's malloc; "" without. Guessed tells that it is a
-	// program that may have it: what is in its memory tells.
-	Libc    string
+	// Libcs are the paths, as in the mappings, of the modules that have glibc's malloc, the program's first. Guessed tells that
+	// it is a program that may have it: what is in its memory tells.
+	Libcs   []string
 	Guessed bool
 	// Go tells where a Go runtime has its heap, and an error why that is not known; nil: there is no runtime.
 	// Memory and Stacks are the Image's.
@@ -192,11 +192,11 @@ func (m *Image) Heap() (*glibc.Heap, error) {
 		return m.heap, m.err
 	}
 	m.opened = true
-	if m.src.Libc == "" {
+	if len(m.src.Libcs) == 0 {
 		m.err = m.noWalk(errNoLibc)
 		return nil, m.err
 	}
-	src := glibc.Source{Source: m.process(), Libc: m.src.Libc}
+	src := glibc.Source{Source: m.process(), Libcs: m.src.Libcs}
 	var h *glibc.Heap
 	cut, err := m.within(func(ctx context.Context) (err error) {
 		h, err = glibc.Open(ctx, src)
@@ -273,6 +273,8 @@ func spanLabel(arenas []glibc.Arena, s glibc.Span) string {
 	switch {
 	case s.Arena < 0:
 		return "mmapped chunk"
+	case s.Arena < len(arenas) && arenas[s.Arena].Main && arenas[s.Arena].Library > 0:
+		return fmt.Sprintf("main arena of C library %d", arenas[s.Arena].Library+1)
 	case s.Arena < len(arenas) && arenas[s.Arena].Main:
 		return "main arena"
 	}

@@ -16,9 +16,9 @@ func TestNoWalkError(t *testing.T) {
 		err  error
 		want string
 	}{
-		{Source{Libc: "/libc.so.6"}, glibc.ErrNotUsed, "heap: glibc's malloc was never used: it has no arena"},
-		{Source{Libc: "/p", Guessed: true}, glibc.ErrNotUsed, "heap: the program's allocator is not known: glibc's malloc has no arena in it; blocks are known from a recording (record start)"},
-		{Source{Libc: "/p", Guessed: true, Go: ofGo}, glibc.ErrNotUsed, "heap: the memory is that of Go's runtime, which has no arenas and chunks of malloc: use live, leaks or goroutines"},
+		{Source{Libcs: []string{"/libc.so.6"}}, glibc.ErrNotUsed, "heap: glibc's malloc was never used: it has no arena"},
+		{Source{Libcs: []string{"/p"}, Guessed: true}, glibc.ErrNotUsed, "heap: the program's allocator is not known: glibc's malloc has no arena in it; blocks are known from a recording (record start)"},
+		{Source{Libcs: []string{"/p"}, Guessed: true, Go: ofGo}, glibc.ErrNotUsed, "heap: the memory is that of Go's runtime, which has no arenas and chunks of malloc: use live, leaks or goroutines"},
 		{Source{Other: "musl"}, errNoLibc, "heap of musl: hdb reads those of glibc's malloc and jemalloc only; blocks are known from a recording (record start)"},
 		{Source{Other: "jemalloc", Version: "5.4.0-0-g1234"}, &jemalloc.VersionError{Version: "5.4.0-0-g1234"},
 			"heap of jemalloc 5.4.0-0-g1234: its layout is not known (those of 5.2.0 to 5.3.1 are); blocks are known from a recording (record start)"},

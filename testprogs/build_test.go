@@ -162,6 +162,7 @@ var behaviours = []struct {
 	{name: "mapped", want: "mapped\n"},
 	{name: "maps", want: "3\n"},
 	{name: "shrink", want: "1 1 1\n"},
+	{name: "twolibcs", want: "two\n"},
 	{name: "cxxnew", want: "1\n"},
 	{name: "jemalloc", want: "done\n"},
 	{name: "jetwo"},

@@ -123,6 +123,9 @@ func printChunk(o *screen.Output, a *heaps.ChunkAnswer, v *chunkView) {
 	case a.Arena != nil:
 		title += fmt.Sprintf(", arena %d", a.Arena.Index)
 	}
+	if a.Arena != nil && a.Arena.Library > 0 {
+		title += fmt.Sprintf(" of C library %d", a.Arena.Library+1)
+	}
 	o.Line(screen.Plain(title))
 	o.Line(screen.Plain(fmt.Sprintf("its memory: %s at %s", o.Sizes.Long(v.Usable), v.Address)))
 	var rows [][]screen.Span

@@ -30,6 +30,7 @@ func mallocCommands(c *desk.Desk) []*shell.Command {
 // arenaView is an arena with its sums.
 type arenaView struct {
 	Index        int    `json:"index"`
+	Library      int    `json:"c_library,omitempty"` // from 2 on: of another copy of the C library than the program's
 	Address      string `json:"address"`
 	Locked       bool   `json:"locked,omitempty"`
 	Threads      []int  `json:"threads"` // hdb's numbers
@@ -44,17 +45,36 @@ type arenaView struct {
 	FreeChunks   uint64 `json:"free_chunks"`
 	LargestFree  uint64 `json:"largest_free"`
 	Top          uint64 `json:"top_bytes"`
+	name         string
 }
 
 func viewArena(a *heaps.AllocatorAnswer, i int) arenaView {
 	x := &a.Arenas()[i]
-	v := arenaView{Index: i, Address: x.Addr.String(), Locked: x.Locked, Threads: []int{}, Heaps: len(x.Heaps), System: x.SystemMem, MaxSystem: x.MaxSystem, LargestFree: a.LargestFree(i)}
+	v := arenaView{Index: i, name: arenaName(x), Address: x.Addr.String(), Locked: x.Locked, Threads: []int{}, Heaps: len(x.Heaps), System: x.SystemMem, MaxSystem: x.MaxSystem, LargestFree: a.LargestFree(i)}
+	if x.Library > 0 {
+		v.Library = x.Library + 1
+	}
 	for _, tid := range x.Threads {
 		v.Threads = append(v.Threads, a.Threads[tid])
 	}
 	slices.Sort(v.Threads)
 	v.sum(a.Sums(i))
 	return v
+}
+
+// arenaName is the arena's number, with what it is.
+func arenaName(x *glibc.Arena) string {
+	var is []string
+	if x.Main {
+		is = append(is, "main")
+	}
+	if x.Library > 0 {
+		is = append(is, fmt.Sprintf("C library %d", x.Library+1))
+	}
+	if len(is) == 0 {
+		return strconv.Itoa(x.Index)
+	}
+	return fmt.Sprintf("%d (%s)", x.Index, strings.Join(is, ", "))
 }
 
 func (v *arenaView) sum(s glibc.Sums) {
@@ -174,7 +194,11 @@ func allocatorAnswers(c *desk.Desk) (*heaps.JemallocAnswer, *heaps.AllocatorAnsw
 }
 
 func printMalloc(o *screen.Output, a *heaps.AllocatorAnswer, v *mallocView) {
-	title := fmt.Sprintf("malloc of the C library: %s, %s", units.Count(len(v.Arenas), "arena"), units.Count(v.TCaches, "tcache"))
+	whose := "the C library"
+	if n := a.Arenas()[len(a.Arenas())-1].Library + 1; n > 1 {
+		whose = fmt.Sprintf("%d copies of the C library", n)
+	}
+	title := fmt.Sprintf("malloc of %s: %s, %s", whose, units.Count(len(v.Arenas), "arena"), units.Count(v.TCaches, "tcache"))
 	if v.Allocator != "" {
 		title += "; the program also has " + v.Allocator + ", which is not shown here"
 	}
@@ -189,11 +213,7 @@ func printMalloc(o *screen.Output, a *heaps.AllocatorAnswer, v *mallocView) {
 			more++
 			continue
 		}
-		name := strconv.Itoa(x.Index)
-		if i == 0 {
-			name += " (main)"
-		}
-		rows = append(rows, x.row(o, name))
+		rows = append(rows, x.row(o, x.name))
 	}
 	if more > 0 {
 		rows = append(rows, rest.row(o, units.Count(more, "other")))
@@ -253,15 +273,11 @@ func runMallocArenas(_ context.Context, c *desk.Desk, in shell.Input) error {
 			for _, t := range v.Threads {
 				threads = append(threads, strconv.Itoa(t))
 			}
-			name := strconv.Itoa(v.Index)
-			if v.Index == 0 {
-				name += " (main)"
-			}
 			lock := ""
 			if v.Locked {
 				lock = "locked"
 			}
-			rows = append(rows, []screen.Span{screen.Plain(name), screen.Plain(v.Address), screen.Plain(o.Sizes.Short(v.System)), screen.Plain(o.Sizes.Short(v.MaxSystem)),
+			rows = append(rows, []screen.Span{screen.Plain(v.name), screen.Plain(v.Address), screen.Plain(o.Sizes.Short(v.System)), screen.Plain(o.Sizes.Short(v.MaxSystem)),
 				screen.Plain(strconv.Itoa(v.Heaps)), screen.Plain(o.Sizes.Short(v.Used)), screen.Plain(units.Percent(v.Used, v.System)), screen.Plain(o.Sizes.Short(v.LargestFree)), screen.Plain(strings.Join(threads, " ")), screen.Plain(lock)})
 		}
 		o.Table([]screen.Column{{Head: "arena"}, {Head: "address"}, right("system"), right("at most"), right("heaps"), right("used"), right("share"), right("largest free"), {Head: "threads"}, {}}, rows)

@@ -72,9 +72,10 @@ type Span struct {
 // An Arena is a malloc_state.
 type Arena struct {
 	Index     int      // 0 is main_arena
+	Library   int      // the copy of the C library whose arena it is; 0 is the program's
 	Addr      addr.Run // of its malloc_state
-	Main      bool
-	Locked    bool // its mutex is held: a thread is inside malloc or free
+	Main      bool     // main_arena of its library
+	Locked    bool     // its mutex is held: a thread is inside malloc or free
 	SystemMem uint64
 	MaxSystem uint64       // the most that SystemMem was
 	Attached  uint64       // how many threads allocate from it
@@ -99,9 +100,10 @@ func (a *Arena) Contiguous() bool { return a.flags&noncontiguous == 0 }
 type Heap struct {
 	src     Source
 	mem     *memory
-	arenas  []Arena
-	params  parameters
-	pieces  []*piece // ascending
+	libs    []library
+	arenas  []Arena    // those of each library follow each other
+	params  parameters // of the program's library, but mmaps and mmapped are of all
+	pieces  []*piece   // ascending
 	tcaches []ThreadCache
 	own     []addr.Range
 	damage  []Damage
@@ -122,26 +124,24 @@ func Open(ctx context.Context, src Source) (*Heap, error) { return open(ctx, src
 // open gives up each search after most steps.
 func open(ctx context.Context, src Source, most uint64) (*Heap, error) {
 	h := &Heap{src: src, mem: newMemory(ctx, src, most), buf: make([]byte, mostAhead)}
-	parts := h.mem.sections()
-	main := h.mem.mainArena(parts)
-	if main == 0 && ctx.Err() == nil {
-		return nil, ErrNotUsed
-	}
+	h.findLibraries()
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	h.arenas = h.mem.arenas(main)
-	h.params = h.mem.parameters(parts, &h.arenas[0])
-	if h.unused() {
+	if len(h.libs) == 0 {
 		return nil, ErrNotUsed
 	}
 	h.walk()
 	h.sortPieces()
 	h.pieces = append(h.pieces, h.mmapped()...)
 	h.sortPieces()
-	h.findThreads(parts)
+	for i := range h.libs {
+		h.findThreads(&h.libs[i])
+	}
 	h.judgeLinks()
-	h.listTCaches()
+	for i := range h.libs {
+		h.listTCaches(h.libs[i].tcaches(h))
+	}
 	for i := range h.arenas {
 		h.listFast(&h.arenas[i])
 		h.listBins(&h.arenas[i])
@@ -155,12 +155,6 @@ func open(ctx context.Context, src Source, most uint64) (*Heap, error) {
 	}
 	h.mem.Outlive()
 	return h, nil
-}
-
-// unused reports whether the arena, which the C library of 2.43 makes when the program starts, has served nothing.
-func (h *Heap) unused() bool {
-	a := &h.arenas[0]
-	return len(h.arenas) == 1 && a.Top == 0 && a.MaxSystem == 0 && a.SystemMem == 0 && h.params.counted && h.params.mmaps == 0
 }
 
 // walk goes through all heaps of all arenas.
@@ -186,17 +180,24 @@ func (h *Heap) walk() {
 			w.region(region{Range: start.To(r.End), arena: a, last: r.Contains(a.Top)})
 		}
 	}
-	if a := &h.arenas[0]; a.Top != 0 {
-		w.main(a)
+	var mapped []*Arena
+	for i := range h.arenas {
+		if a := &h.arenas[i]; a.Main && a.Top != 0 && !w.main(a) {
+			mapped = append(mapped, a)
+		}
+	}
+	if len(mapped) > 0 {
+		w.mainMappings(mapped)
 	}
 	h.pieces = w.pieces
 }
 
-// main walks the main arena: from sbrk_base on, and where brk failed also in mappings.
-func (w *walker) main(a *Arena) {
+// main walks what a main arena got by brk, from sbrk_base on, and reports whether that is all it has. If the first brk
+// failed, or the library is not the program's, sbrk_base is in a mapping.
+func (w *walker) main(a *Arena) (whole bool) {
 	h := w.heap
-	start := (h.params.sbrkBase + granule - 1) &^ (granule - 1)
-	if start == 0 {
+	start := (h.libs[a.Library].params.sbrkBase + granule - 1) &^ (granule - 1)
+	if start == 0 && a.Library == 0 {
 		for _, x := range h.src.Mappings { // mp_ was not found
 			if x.Path == "[heap]" {
 				start = x.Start
@@ -204,23 +205,15 @@ func (w *walker) main(a *Arena) {
 			}
 		}
 	}
-	brk := h.mem.contiguous(start)
-	if !a.Contiguous() && brk.Contains(a.Top) && a.Top < start {
-		// It began in a mapping, and has grown by one below, which the kernel has merged with the first.
-		start, brk = 0, addr.Range{}
+	i, ok := h.mem.Mapping(start)
+	if start == 0 || !ok || !a.Contiguous() && h.mem.Mappings[i].Path != "[heap]" && start%pageSize == 0 {
+		return false
 	}
-	if start != 0 && brk.End > start {
-		if x, ok := h.mem.Mapping(start); ok && h.mem.Mappings[x].Path != "[heap]" {
-			brk.Start = start // below there may be more of it
-		}
-		last := brk.Contains(a.Top)
-		a.Heaps = append(a.Heaps, start.To(brk.End))
-		w.region(region{Range: start.To(brk.End), arena: a, last: last})
-		if last && a.Contiguous() {
-			return
-		}
-	}
-	w.mainMappings(a, brk)
+	brk := start.To(h.mem.contiguous(start).End)
+	last := brk.Contains(a.Top)
+	a.Heaps = append(a.Heaps, brk)
+	w.region(region{Range: brk, arena: a, last: last})
+	return last && a.Contiguous()
 }
 
 // contiguous is the memory around an address that can be written without a gap in one kind of mapping.
@@ -235,49 +228,6 @@ func (m *memory) contiguous(at addr.Run) addr.Range {
 		r.End = all[k].End
 	}
 	return r
-}
-
-// mainMappings walks what the main arena got by mmap when brk failed. Such memory begins with a page, and
-// ends in fenceposts or with the top chunk; the kernel merges it with other mappings.
-func (w *walker) mainMappings(a *Arena, brk addr.Range) {
-	mem := w.mem
-	taken := []addr.Range{brk}
-	for _, other := range w.heap.arenas {
-		taken = append(taken, other.Heaps...)
-	}
-	buf := make([]byte, mostAhead)
-	for _, x := range without(mem.anonymous(), taken) {
-		at := x.Start
-		parts := mem.present(x)
-		in := newWindow(mem, parts, buf)
-		defer in.end()
-		for i, part := range parts {
-			for at = max(at, part.Start); at < part.End && !w.bound.reached(); {
-				prev, word, ok := in.head(at)
-				if !ok {
-					at += pageSize
-					continue
-				}
-				if mem.layout.mmappedHeader(0, prev, word, uint64(x.End-at)) {
-					at += addr.Run(word&^flagBits + mem.layout.mmappedTail)
-					continue
-				}
-				r := region{Range: at.To(x.End), arena: a, last: x.Contains(a.Top) && a.Top >= at, alone: true, parts: parts[i:]}
-				if at != a.Top && (word&(isMmapped|nonMainArena) != 0 || word&prevInUse == 0 || !w.credible(&r, at, r.limit(), true)) {
-					at += pageSize
-					continue
-				}
-				mem.Steps += readSteps // of the chain's first read
-				end := max(w.region(r), at+1)
-				end = (end + pageSize - 1) &^ (pageSize - 1)
-				a.Heaps = append(a.Heaps, at.To(min(end, x.End)))
-				at = end
-			}
-		}
-	}
-	if w.bound.reached() {
-		w.giveUp(a.Index, a.Top)
-	}
 }
 
 // judgeLinks sees how single links are kept, by the first chunk of each list.
@@ -330,8 +280,10 @@ func (h *Heap) owned() {
 			h.own = append(h.own, r.Start.To(end))
 		}
 	}
-	if h.params.at != 0 {
-		h.own = append(h.own, h.params.start.To(h.params.at+8))
+	for i := range h.libs {
+		if p := &h.libs[i].params; p.at != 0 {
+			h.own = append(h.own, p.start.To(p.at+8))
+		}
 	}
 	slices.SortFunc(h.own, func(a, b addr.Range) int { return cmp.Compare(a.Start, b.Start) })
 }
@@ -348,7 +300,7 @@ func (h *Heap) locate(a addr.Run) (p *piece, i int, ok bool) {
 	return p, i, i >= 0
 }
 
-// Arenas are all of them, main_arena first, then in the order of their list.
+// Arenas are all of them: of each library, the program's first, main_arena and then the others in the order of their list.
 func (h *Heap) Arenas() []Arena { return h.arenas }
 
 // Chunks are all chunks, ascending by address.

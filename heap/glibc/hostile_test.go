@@ -42,7 +42,7 @@ func photograph(f *follower, ledger []byte) *picture {
 	src := f.source(ledger)
 	p := &picture{Source: src}
 	for _, x := range src.Mappings {
-		if !x.Readable || x.Shared || !x.Writable && x.Path != src.Libc {
+		if !x.Readable || x.Shared || !x.Writable && x.Path != src.Libcs[0] {
 			continue
 		}
 		parts, err := src.Resident(x.Range)
@@ -208,7 +208,7 @@ func FuzzOpen(f *testing.F) {
 		}
 		binary.LittleEndian.PutUint64(s.data[0x1000+l.next:], uint64(arena))
 		p := &picture{parts: []section{s}}
-		p.Source = Source{Libc: "/libc", Source: resident.Source{Memory: p, Threads: []resident.Thread{{TID: 1, FS: base + 0x9000}},
+		p.Source = Source{Libcs: []string{"/libc"}, Source: resident.Source{Memory: p, Threads: []resident.Thread{{TID: 1, FS: base + 0x9000}},
 			Mappings: []resident.Mapping{{Range: addr.Range{Start: base, End: base + 0x8000}, Readable: true, Writable: true, Path: "/libc"},
 				{Range: (base + 0x8000).To(base + 0x40000), Readable: true, Writable: true, Path: "[heap]"},
 				{Range: (base + 0x40000).To(base + size), Readable: true, Writable: true}}}}

@@ -204,7 +204,7 @@ func procSource(t testing.TB, pid int) Source {
 		}
 		m.Readable, m.Writable, m.Executable, m.Shared = perm[0] == 'r', perm[1] == 'w', perm[2] == 'x', perm[3] == 's'
 		if base := filepath.Base(m.Path); base == "libc.so.6" || strings.HasPrefix(base, "libc-2.") {
-			src.Libc = m.Path
+			src.Libcs = []string{m.Path}
 		}
 		src.Mappings = append(src.Mappings, m)
 	}

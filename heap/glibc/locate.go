@@ -1,6 +1,7 @@
 package glibc
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 	"strings"
@@ -36,13 +37,27 @@ type section struct {
 
 func (s section) word(i int) uint64 { return binary.LittleEndian.Uint64(s.data[8*i:]) }
 
-// sections are what can be read of the module's data: writable ones, with the anonymous memory behind (.bss), and
-// read-only ones in which the linker put addresses (RELRO).
-func (m *memory) sections() []section {
+// sections are what can be read of the data of each library: writable sections, with the anonymous memory behind (.bss),
+// and read-only ones in which the linker put addresses (RELRO). They are behind the library's code.
+func (m *memory) sections() (libraries [][]section) {
+	left := uint64(mostData)
 	var ranges []addr.Range
-	all := m.Mappings
+	end := func() {
+		if parts := m.read(ranges, &left); len(parts) > 0 {
+			libraries = append(libraries, parts)
+		}
+		ranges = nil
+	}
+	all, path := m.Mappings, ""
 	for i, x := range all {
-		if x.Path != m.libc || !x.Readable || x.Executable || x.Shared {
+		if !slices.Contains(m.libcs, x.Path) {
+			continue
+		}
+		if x.Executable || x.Path != path {
+			end()
+			path = x.Path
+		}
+		if !x.Readable || x.Executable || x.Shared {
 			continue
 		}
 		r := x.Range
@@ -51,12 +66,16 @@ func (m *memory) sections() []section {
 		}
 		ranges = append(ranges, r)
 	}
-	var parts []section
-	left := uint64(mostData)
+	end()
+	return libraries
+}
+
+// read reads ranges of data, and no more than is left to read.
+func (m *memory) read(ranges []addr.Range, left *uint64) (parts []section) {
 	for _, r := range ranges {
 		for p := range m.Present(r) {
-			n := min(p.Len()&^7, left)
-			left -= n
+			n := min(p.Len()&^7, *left)
+			*left -= n
 			s := section{p.Start.To(p.Start + addr.Run(n)), make([]byte, n)}
 			clear(s.data[m.ReadSome(s.data, p.Start):])
 			parts = append(parts, s)
@@ -289,12 +308,33 @@ func (m *memory) heap(a *Arena, at, size addr.Run) (r addr.Range, prev addr.Run,
 	return at.To(at + used), addr.Run(w[1]), bad
 }
 
-// heapSize is what heaps are aligned to: 64 MiB, or four huge pages of glibc.malloc.hugetlb.
-func (m *memory) heapSize(a *Arena) addr.Run {
+// heapSize is what heaps are aligned to: 64 MiB, or four huge pages of glibc.malloc.hugetlb. A heap may be at a multiple of a
+// larger size by chance. Then others are not, unless their links are damaged.
+func (m *memory) heapSize(a *Arena) (found addr.Run) {
+	b := m.search()
 	for _, size := range []addr.Run{heapMax, 8 << 20, 4 << 30, 32 << 20, 16 << 20, 128 << 20, 256 << 20, 512 << 20, 1 << 30, 2 << 30} {
 		if at := a.Top &^ (size - 1); a.Top != 0 && m.writable(at) && m.Pointer(at) == a.Addr {
-			return size
+			if m.chained(a, at, size, b) {
+				return size
+			}
+			found = cmp.Or(found, size)
 		}
 	}
-	return 0
+	return found
+}
+
+// chained reports whether the top chunk is in the heap at an address, and links lead from it to the first one, through
+// heaps of a size.
+func (m *memory) chained(a *Arena, at, size addr.Run, b bound) bool {
+	for i := range maxHeaps {
+		r, prev, bad := m.heap(a, at, size)
+		if bad != nil || at%size != 0 || b.reached() || i == 0 && !r.Contains(a.Top) {
+			return false
+		}
+		if prev == 0 {
+			return r.Contains(a.Addr)
+		}
+		at = prev
+	}
+	return false
 }

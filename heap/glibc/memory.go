@@ -25,13 +25,13 @@ const (
 // memory is the process's memory, with what is known of its C library.
 type memory struct {
 	resident.Memory
-	libc   string
+	libcs  []string
 	layout layout // of the release, known when the main arena is found
 	most   uint64 // steps of one search
 }
 
 func newMemory(ctx context.Context, src Source, most uint64) *memory {
-	return &memory{Memory: resident.New(ctx, src.Source, cachePages, readSteps), libc: src.Libc, most: most}
+	return &memory{Memory: resident.New(ctx, src.Source, cachePages, readSteps), libcs: src.Libcs, most: most}
 }
 
 // A bound is how far a search may go.
@@ -51,10 +51,10 @@ func (m *memory) writable(a addr.Run) bool {
 	return ok && m.Mappings[i].Writable && m.Mappings[i].Readable
 }
 
-// inLibrary reports whether an address is in constants of the module that has malloc.
+// inLibrary reports whether an address is in constants of a module that has malloc.
 func (m *memory) inLibrary(a addr.Run) bool {
 	i, ok := m.Mapping(a)
-	return ok && m.Mappings[i].Path == m.libc && !m.Mappings[i].Writable
+	return ok && slices.Contains(m.libcs, m.Mappings[i].Path) && !m.Mappings[i].Writable
 }
 
 // present are the parts of a range that can be read.

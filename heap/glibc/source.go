@@ -13,7 +13,7 @@ var ErrNotUsed = errors.New("glibc's malloc was never used: it has no arena")
 // A Source is what a heap is read from.
 type Source struct {
 	resident.Source
-	// Libc is the path, as in Mappings, of the module that has glibc's malloc: the C library,
-	// or a static executable.
-	Libc string
+	// Libcs are the paths, as in Mappings, of the modules that have glibc's malloc, the program's first: the
+	// C library, or a static executable. Each may be loaded several times.
+	Libcs []string
 }

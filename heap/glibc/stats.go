@@ -92,7 +92,7 @@ func (h *Heap) Resident() (bytes uint64, known bool) {
 	return bytes, h.src.Resident != nil
 }
 
-// A Trim is what malloc_trim(0) would do: bytes that are in memory or in swap.
+// A Trim is what malloc_trim(0) of the program's library would do: bytes that are in memory or in swap.
 type Trim struct {
 	Returned uint64 // whole pages that it returns to the kernel: of free chunks, and of the main arena's top
 	Tops     uint64 // that the tops of other arenas keep
@@ -103,7 +103,7 @@ type Trim struct {
 func (h *Heap) Trim() (t Trim) {
 	const links = 0x30 // struct malloc_chunk stays
 	for _, p := range h.pieces {
-		if p.arena < 0 {
+		if p.arena < 0 || h.arenas[p.arena].Library != 0 {
 			continue
 		}
 		parts := h.mem.present(p.Range)
@@ -133,7 +133,7 @@ func (h *Heap) Trim() (t Trim) {
 			switch {
 			case s == TCache:
 				t.Pinned += overlap(parts, at, end)
-			case s == Top && p.arena == 0:
+			case s == Top && h.arenas[p.arena].Main:
 				t.Returned += overlap(parts, (at+leastChunk+pageSize-1)&^(pageSize-1), end&^(pageSize-1))
 			case s == Top:
 				t.Tops += overlap(parts, (at+leastChunk+pageSize-1)&^(pageSize-1), end)

@@ -1,6 +1,7 @@
 package glibc
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -85,7 +86,7 @@ func TestHeapLinks(t *testing.T) {
 			}
 			c.spoil(heaps)
 			p := &picture{parts: append(heaps, libc, threads)}
-			src := Source{Libc: "/libc", Source: resident.Source{Memory: p, Threads: []resident.Thread{{TID: 1, FS: threads.End}}, Mappings: []resident.Mapping{{Range: libc.Range, Readable: true, Writable: true, Path: "/libc"}}}}
+			src := Source{Libcs: []string{"/libc"}, Source: resident.Source{Memory: p, Threads: []resident.Thread{{TID: 1, FS: threads.End}}, Mappings: []resident.Mapping{{Range: libc.Range, Readable: true, Writable: true, Path: "/libc"}}}}
 			for _, s := range append([]section{threads}, heaps...) {
 				src.Mappings = append(src.Mappings, resident.Mapping{Range: s.Range, Readable: true, Writable: true})
 			}
@@ -114,6 +115,39 @@ func TestHeapLinks(t *testing.T) {
 				t.Errorf("threads %v", h.arenas[1].Threads)
 			}
 		})
+	}
+}
+
+// TestHeapSize has heaps of 8 MiB, some of which are where heaps of 64 MiB might be.
+func TestHeapSize(t *testing.T) {
+	for _, c := range []struct {
+		size  addr.Run
+		heaps []addr.Run // the last has the top chunk
+	}{
+		{64 << 20, []addr.Run{0x40000000}},
+		{64 << 20, []addr.Run{0x40000000, 0x48000000}},
+		{8 << 20, []addr.Run{0x40800000}},
+		{8 << 20, []addr.Run{0x42000000, 0x40000000}},
+		{8 << 20, []addr.Run{0x40000000, 0x44800000, 0x48000000}},
+		{8 << 20, []addr.Run{0x40000000, 0x40800000}},
+	} {
+		p := &picture{}
+		src := Source{Source: resident.Source{Memory: p}}
+		a := Arena{Addr: c.heaps[0] + 0x30, Top: c.heaps[len(c.heaps)-1] + 0x1000}
+		prev := addr.Run(0)
+		for _, at := range c.heaps {
+			s := blank(at, 0x2000)
+			s.put(0, uint64(a.Addr))
+			s.put(8, uint64(prev))
+			s.put(16, 0x2000)
+			p.parts = append(p.parts, s)
+			src.Mappings = append(src.Mappings, resident.Mapping{Range: s.Range, Readable: true, Writable: true})
+			prev = at
+		}
+		slices.SortFunc(src.Mappings, func(x, y resident.Mapping) int { return cmp.Compare(x.Start, y.Start) })
+		if got := newMemory(t.Context(), src, mostSteps).heapSize(&a); got != c.size {
+			t.Errorf("heaps at %v: size %v, want %v", c.heaps, got, c.size)
+		}
 	}
 }
 
@@ -175,7 +209,7 @@ func TestLayouts(t *testing.T) {
 			libc.put(0, ^uint64(0)-15) // where the tcache is: -16
 			mapped.put(8, 0x3000-l.mmappedTail|isMmapped)
 			p := &picture{parts: []section{libc, heap, threads, mapped}}
-			src := Source{Libc: "/libc", Source: resident.Source{Memory: p, Threads: []resident.Thread{{TID: 1, FS: threads.End}}, Mappings: []resident.Mapping{{Range: libc.Range, Readable: true, Writable: true, Path: "/libc"},
+			src := Source{Libcs: []string{"/libc"}, Source: resident.Source{Memory: p, Threads: []resident.Thread{{TID: 1, FS: threads.End}}, Mappings: []resident.Mapping{{Range: libc.Range, Readable: true, Writable: true, Path: "/libc"},
 				{Range: threads.Range, Readable: true, Writable: true}, {Range: heap.Range, Readable: true, Writable: true, Path: "[heap]"}, {Range: mapped.Range, Readable: true, Writable: true}}}}
 			h, err := Open(t.Context(), src)
 			if err != nil {
@@ -242,7 +276,7 @@ func newMirage(path string, flags uint32, fill func(word func(off int, v uint64)
 	s.put(0x1000+stateFlags&^7, uint64(flags)<<32)
 	m := &mirage{picture: picture{parts: []section{s}}, page: make([]byte, pageSize)}
 	fill(section{data: m.page}.put)
-	m.Source = Source{Libc: "/libc", Source: resident.Source{Memory: m, Mappings: []resident.Mapping{
+	m.Source = Source{Libcs: []string{"/libc"}, Source: resident.Source{Memory: m, Mappings: []resident.Mapping{
 		{Range: s.Range, Readable: true, Writable: true, Path: "/libc"},
 		{Range: addr.Range{Start: mirageStart, End: mirageEnd}, Readable: true, Writable: true, Path: path}}}}
 	return m

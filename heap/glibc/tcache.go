@@ -43,13 +43,17 @@ type variable struct {
 	layout layout // by which the score is the best
 }
 
-// findThreads finds the variables tcache and thread_arena of the threads.
-func (h *Heap) findThreads(parts []section) {
+// findThreads finds a library's variables tcache and thread_arena of the threads.
+func (h *Heap) findThreads(lib *library) {
 	arenaAt := make(map[addr.Run]int, len(h.arenas))
 	for i := range h.arenas {
-		arenaAt[h.arenas[i].Addr] = i
+		if a := &h.arenas[i]; &h.libs[a.Library] == lib {
+			arenaAt[a.Addr] = i
+		}
 	}
-	tcache, arena := h.tlsVariables(tlsOffsets(parts), arenaAt)
+	lib.caches[0] = len(h.tcaches)
+	defer func() { lib.caches[1] = len(h.tcaches) }()
+	tcache, arena := h.tlsVariables(tlsOffsets(lib.parts), arenaAt)
 	if tcache.score == 0 {
 		var offsets []int64
 		for o := int64(-mostTLS); o < 0; o += 8 {
@@ -69,7 +73,7 @@ func (h *Heap) findThreads(parts []section) {
 		if tcache.score > 0 {
 			variable := t.FS + addr.Run(tcache.offset)
 			at := h.mem.Pointer(variable)
-			if has = h.looksTCache(at); has {
+			if has = h.looksTCache(at, arenaAt); has {
 				h.tcaches = append(h.tcaches, ThreadCache{TID: t.TID, Addr: at})
 			}
 			h.own = append(h.own, variable.To(variable+8))
@@ -84,7 +88,7 @@ func (h *Heap) findThreads(parts []section) {
 		}
 	}
 	if tcache.score > 0 {
-		h.findEnding(without)
+		h.findEnding(lib, without)
 	}
 }
 
@@ -92,10 +96,10 @@ func (h *Heap) findThreads(parts []section) {
 // of threads that a child made by fork does not have, whose tcaches it keeps as they were. Threads that end still have
 // an arena, which the tcache is from: if it is the arena of one such thread, the tcache is this thread's. A child
 // by fork has detached all arenas but its thread's (__malloc_fork_unlock_child).
-func (h *Heap) findEnding(threads map[int][]int) {
+func (h *Heap) findEnding(lib *library, threads map[int][]int) {
 	key := uint64(0)
 	found := map[addr.Run]bool{}
-	for _, t := range h.tcaches {
+	for _, t := range h.tcaches[lib.caches[0]:] {
 		found[t.Addr] = true
 		_, heads := h.mem.layout.read(h.mem, t.Addr)
 		for _, head := range heads {
@@ -107,10 +111,11 @@ func (h *Heap) findEnding(threads map[int][]int) {
 	random := key != 0 && !found[addr.Run(key)] // as from 2.34 on: nothing else has it
 	bound := h.mem.search()
 	for _, p := range h.pieces {
-		if p.arena < 0 {
+		if p.arena < 0 || &h.libs[h.arenas[p.arena].Library] != lib && !p.guessed {
 			continue
 		}
-		detached := p.arena > 0 && h.arenas[p.arena].Attached == 0
+		a := &h.arenas[p.arena]
+		detached := !a.Main && a.Attached == 0
 		if len(threads[p.arena]) == 0 && !detached && !random {
 			continue
 		}
@@ -189,7 +194,7 @@ func (h *Heap) tlsVariablesBy(offsets []int64, arenaAt map[addr.Run]int) (tcache
 			}
 			if _, ok := arenaAt[v]; ok {
 				arenas[i]++
-			} else if h.looksTCache(v) {
+			} else if h.looksTCache(v, arenaAt) {
 				caches[i]++
 			} else if !h.mem.inLibrary(v) { // of a thread without a tcache it leads to a constant
 				caches[i], arenas[i] = caches[i]-1, arenas[i]-1
@@ -207,14 +212,17 @@ func (h *Heap) tlsVariablesBy(offsets []int64, arenaAt map[addr.Run]int) (tcache
 	return tcache, arena
 }
 
-// looksTCache reports whether the user's memory at a is a tcache: a chunk of its size, whose lists
+// looksTCache reports whether the user's memory at a is a tcache: a chunk of its size in one of the arenas, whose lists
 // begin with chunks of the size that they are for.
-func (h *Heap) looksTCache(a addr.Run) bool {
+func (h *Heap) looksTCache(a addr.Run, arenaAt map[addr.Run]int) bool {
 	if a%granule != 0 {
 		return false
 	}
 	x, i, ok := h.locate(a)
-	if !ok || x.arena < 0 || x.header(i)+header != a || !h.mem.layout.chunk(x.size(i)) || *x.states.At(i) != Used {
+	if !ok || x.arena < 0 {
+		return false
+	}
+	if _, ok := arenaAt[h.arenas[x.arena].Addr]; !ok && !x.guessed || x.header(i)+header != a || !h.mem.layout.chunk(x.size(i)) || *x.states.At(i) != Used {
 		return false
 	}
 	numbers, heads := h.mem.layout.read(h.mem, a)
@@ -239,15 +247,15 @@ func (h *Heap) cached(number uint16) uint64 {
 	return uint64(p.tcacheCount - number)
 }
 
-// listTCaches follows the lists of the tcaches.
-func (h *Heap) listTCaches() {
-	for n := range h.tcaches {
-		x, i, _ := h.locate(h.tcaches[n].Addr)
+// listTCaches follows the lists of the tcaches of a library.
+func (h *Heap) listTCaches(tcaches []ThreadCache) {
+	for n := range tcaches {
+		x, i, _ := h.locate(tcaches[n].Addr)
 		*x.states.At(i) = Internal
 	}
 	keys := map[uint64]int{}
-	for n := range h.tcaches {
-		t := &h.tcaches[n]
+	for n := range tcaches {
+		t := &tcaches[n]
 		numbers, heads := h.mem.layout.read(h.mem, t.Addr)
 		for k, head := range heads {
 			b := Bin{Kind: BinTCache, Index: k, Arena: -1, TID: t.TID}
@@ -260,7 +268,7 @@ func (h *Heap) listTCaches() {
 			}
 		}
 	}
-	h.checkKeys(keys)
+	h.checkKeys(tcaches, keys)
 }
 
 // checkCount compares the number that a tcache keeps of a list with how many chunks it has. A thread that is stopped
@@ -302,8 +310,8 @@ func (h *Heap) listTCache(t *ThreadCache, b *Bin, first addr.Run, keys map[uint6
 }
 
 // checkKeys looks for cached chunks whose second word was overwritten: it is the same in all chunks of
-// a tcache, up to 2.33 the tcache's address, later a random number of the process.
-func (h *Heap) checkKeys(keys map[uint64]int) {
+// a tcache, up to 2.33 the tcache's address, later a random number of the library.
+func (h *Heap) checkKeys(tcaches []ThreadCache, keys map[uint64]int) {
 	l := &h.links
 	key, n, all := uint64(0), 0, 0
 	for k, count := range keys {
@@ -313,13 +321,13 @@ func (h *Heap) checkKeys(keys map[uint64]int) {
 		}
 	}
 	perThread := false
-	for _, t := range h.tcaches {
+	for _, t := range tcaches {
 		perThread = perThread || keys[uint64(t.Addr)] > 0
 	}
 	if all == n || !perThread && 2*n < all {
 		return
 	}
-	for _, t := range h.tcaches {
+	for _, t := range tcaches {
 		want := key
 		if perThread {
 			want = uint64(t.Addr)

@@ -30,6 +30,7 @@ type piece struct {
 	fences     uint64             // bytes of fenceposts behind it
 	tail       uint64             // of a mmapped chunk: bytes of its mapping behind what its size says
 	arena      int                // -1 of a mmapped chunk
+	guessed    bool               // arena is, among the main arenas of several libraries
 	chunks     paged.List[uint32] // where they begin, in granules from Start
 	states     paged.List[State]
 }

@@ -144,7 +144,13 @@ func (h *Mallocs) overlapping(m *memory.Image, g *glibc.Heap) (all []glibc.Damag
 // hints finds what the numbers say.
 func (a *AllocatorAnswer) hints() {
 	if a.Known {
-		a.trimHints(len(a.Arenas())-1, a.Trim())
+		others := 0
+		for _, x := range a.Arenas() {
+			if x.Library == 0 && !x.Main {
+				others++
+			}
+		}
+		a.trimHints(others, a.Trim())
 	}
 	set := a.Settings()
 	if !set.Known || set.MmapThreshold <= usualMmapped {
@@ -166,7 +172,7 @@ func (a *AllocatorAnswer) hints() {
 	}
 }
 
-// trimHints are those about freed memory that is still the process's, others being the arenas other than the main
+// trimHints are those about freed memory that is still the process's, others being the arenas of the program's C library other than the main
 // one. Fewer arenas have fewer ends, and do nothing about what is between live blocks.
 func (a *AllocatorAnswer) trimHints(others int, t glibc.Trim) {
 	if n := t.Returned; n >= leastHint && n*10 >= a.Resident {

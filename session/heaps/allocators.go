@@ -98,28 +98,31 @@ func (h *Heap) text(o *symbols.Object) allocatorText {
 
 // foundAllocators are the allocators of a program.
 type foundAllocators struct {
-	libc    string // path of the module that has glibc's malloc, "" none
-	guessed bool   // that is a program without symbols that may have it
-	other   string // name of one that is before it, "" none
-	version string // of other, "" not known
+	libcs   []string // paths of the modules that have glibc's malloc, the program's first
+	guessed bool     // that is a program without symbols that may have it
+	other   string   // name of one that is before it, "" none
+	version string   // of other, "" not known
 }
 
-// allocator finds the module that has glibc's malloc, and an allocator that is before it.
+// allocator finds the modules that have glibc's malloc, and an allocator that is before it.
 func (h *Heap) allocator() (f foundAllocators) {
 	images := h.target.Names.Images()
 	for _, m := range images {
 		if f.other == "" {
 			f.other, f.version = h.otherAllocator(m)
 		}
-		if f.libc == "" && (m.Object.Defines("gnu_get_libc_version") && m.Object.Defines("malloc") || m.Object.Defines("__libc_malloc")) {
-			f.libc = m.Name
+		if !slices.Contains(f.libcs, m.Name) && (m.Object.Defines("gnu_get_libc_version") && m.Object.Defines("malloc") || m.Object.Defines("__libc_malloc")) {
+			f.libcs = append(f.libcs, m.Name)
 		}
 	}
 	switch {
 	case f.other == muslName:
-		f.libc = ""
+		f.libcs = nil
 		return f
-	case f.libc != "" || f.other != "":
+	case len(f.libcs) > 0 && len(images) > 0 && images[0].Object.File.Header().Interp == "" && !slices.Contains(f.libcs, images[0].Name):
+		f.libcs = slices.Insert(f.libcs, 0, images[0].Name) // static, without symbols: it has used dlopen(3)
+		return f
+	case len(f.libcs) > 0 || f.other != "":
 		return f
 	}
 	// Static, perhaps without symbols: constants tell, and what its data holds.
@@ -137,7 +140,7 @@ func (h *Heap) allocator() (f foundAllocators) {
 		}
 	}
 	if f.other != muslName {
-		f.libc, f.guessed = mods[0].Name, true
+		f.libcs, f.guessed = []string{mods[0].Name}, true
 	}
 	return f
 }

@@ -117,10 +117,10 @@ func (h *olderBlocks) walk() *glibc.Heap {
 		return nil
 	}
 	found := h.allocator()
-	if found.libc == "" || found.other != "" {
+	if len(found.libcs) == 0 || found.other != "" {
 		return nil
 	}
-	src := glibc.Source{Source: resident.Source{Memory: h.target.Proc}, Libc: found.libc}
+	src := glibc.Source{Source: resident.Source{Memory: h.target.Proc}, Libcs: found.libcs}
 	maps, err := h.target.Proc.Maps()
 	if err != nil {
 		return nil

@@ -114,6 +114,7 @@ var subjects = []subject{
 	{name: "functionstatics"},
 	{name: "maps"},
 	{name: "shrink"},
+	{name: "twolibcs"},
 	{name: "mimalloc", roams: true},
 	{name: "mimalloc_heaps", roams: true},
 	{name: "names"},

@@ -1,0 +1,83 @@
+package glibc
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"hdb/heap/resident"
+	"hdb/internal/addr"
+)
+
+// TestNamespaces has several copies of the C library, whose main arenas are in mappings, one next to the other.
+func TestNamespaces(t *testing.T) {
+	programs := map[string]string{"here": compiled(t, "namespaces.c")}
+	for version, dir := range older(t) {
+		programs[version] = linkedWith(t, dir, "namespaces.c", "-Wl,--push-state,--no-as-needed,"+filepath.Join(dir, "libdl.so.2")+",--pop-state")
+	}
+	for version, program := range programs {
+		for copies := range 4 {
+			t.Run(fmt.Sprint(version, "/", copies), func(t *testing.T) { namespaces(t, program, copies) })
+		}
+	}
+}
+
+// namespaces compares the walk of a program that has loaded copies of the C library.
+func namespaces(t *testing.T, program string, copies int) {
+	src, lines := stopped(t, "threads", program, strconv.Itoa(copies))
+	src.Threads = []resident.Thread{{TID: 1}, {TID: 2}}
+	if _, err := fmt.Sscanf(lines[len(lines)-1], "threads 0x%x 0x%x", &src.Threads[0].FS, &src.Threads[1].FS); err != nil {
+		t.Fatal(err)
+	}
+	h, err := Open(t.Context(), src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(h.libs) != copies+1 {
+		t.Fatalf("%d libraries, want %d", len(h.libs), copies+1)
+	}
+	live, libraries := map[addr.Run]uint64{}, map[addr.Run]int{}
+	for b := range h.Blocks() {
+		x, _, _ := h.Header(b.Addr)
+		live[b.Addr], libraries[b.Addr] = b.Size, -1
+		if x.Arena >= 0 {
+			libraries[b.Addr] = h.Arenas()[x.Arena].Library
+		}
+	}
+	library := map[int]int{} // by copy, as the program numbers them
+	for _, line := range lines[:len(lines)-1] {
+		var k int
+		var at addr.Run
+		var size uint64
+		if _, err := fmt.Sscanf(line, "block %d 0x%x %d", &k, &at, &size); err != nil {
+			t.Fatal(line, err)
+		}
+		if live[at] != size {
+			t.Errorf("block %v of copy %d has %d bytes, want %d", at, k, live[at], size)
+		}
+		if of, known := library[k]; libraries[at] >= 0 && !known {
+			library[k] = libraries[at]
+		} else if libraries[at] >= 0 && of != libraries[at] {
+			t.Errorf("block %v of copy %d is in library %d, others in %d", at, k, libraries[at], of)
+		}
+		delete(live, at)
+	}
+	for at, size := range live {
+		if libraries[at] > 0 { // the dynamic linker allocates from the program's
+			t.Errorf("block %v of %d bytes of library %d is not live", at, size, libraries[at])
+		}
+	}
+	for _, a := range h.Arenas() {
+		var system uint64
+		for _, r := range a.Heaps {
+			system += r.Len()
+		}
+		if a.Library > 0 && system != a.SystemMem {
+			t.Errorf("arena %d has %d bytes in %v, want %d", a.Index, system, a.Heaps, a.SystemMem)
+		}
+	}
+	for _, d := range h.Damage() {
+		t.Error(d)
+	}
+}
