@@ -54,6 +54,8 @@ type Mappings struct {
 	Blocks  []MappedBlock // that have memory, but for OthersMapped, ascending by event
 	Sums    [len(Layers)]report.MappedSum
 	Unknown uint64 // calls of mmap of which an older version did not record what they mapped
+
+	reserved []MappedBlock // those without memory, which only a sum has
 }
 
 // Mapped are the mappings that recorded calls made behind since, and that are live at the moment.
@@ -87,8 +89,12 @@ func (r *Recording) mappedBetween(from, to uint64) *Mappings {
 			m.Size, m.Reserved = m.Size+m.Reserved, 0
 		}
 		addMapped(&out.Sums[layer], &m)
-		if m.Size > 0 && layer != OthersMapped {
-			out.Blocks = append(out.Blocks, MappedBlock{m, layer})
+		switch b := (MappedBlock{m, layer}); {
+		case layer == OthersMapped:
+		case m.Size > 0:
+			out.Blocks = append(out.Blocks, b)
+		default:
+			out.reserved = append(out.reserved, b)
 		}
 	}
 	return out
@@ -118,23 +124,25 @@ func (r *Recording) only(ctx context.Context, m *Mappings, c *cond.Cond) error {
 	}
 	env := r.newEnvironment()
 	m.Sums = [len(Layers)]report.MappedSum{}
-	kept := m.Blocks[:0]
-	for _, b := range m.Blocks {
-		if ctx.Err() != nil {
-			return ctx.Err()
+	for _, list := range []*[]MappedBlock{&m.Blocks, &m.reserved} {
+		kept := (*list)[:0]
+		for _, b := range *list {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if c.Eval(env.at(withName(r.Source, b.Event()), nil)) {
+				kept = append(kept, b)
+				addMapped(&m.Sums[b.Layer], &b.Mapped)
+			}
 		}
-		if c.Eval(env.at(withName(r.Source, b.Event()), nil)) {
-			kept = append(kept, b)
-			addMapped(&m.Sums[b.Layer], &b.Mapped)
-		}
+		*list = kept
 	}
-	m.Blocks = kept
 	return nil
 }
 
-// Event is what is known of the event that made the mapping, of the size that is left.
+// Event is what is known of the event that made the mapping, of the size that is left: of the memory, if there is any.
 func (b *MappedBlock) Event() capture.Event {
-	return capture.Event{Seq: b.Seq, Addr: b.Low, Size: b.Size, Aux: uint64(b.Mode), Stack: b.Stack, TID: b.TID, Func: b.Func, Kind: capture.Map}
+	return capture.Event{Seq: b.Seq, Addr: b.Low, Size: cmp.Or(b.Size, b.Reserved), Aux: uint64(b.Mode), Stack: b.Stack, TID: b.TID, Func: b.Func, Kind: capture.Map}
 }
 
 // A MappedEvent is the call that made a mapping.
