@@ -28,9 +28,8 @@ func (m *Image) Doubts() Doubts {
 				d.Locked++
 			}
 		}
-	} else {
-		d.Other = m.Allocator()
 	}
+	d.Other = m.Allocator()
 	if h, err := m.Jemalloc(); err == nil {
 		d.Torn, d.Uncached = h.Torn(), len(h.Caches()) == 0
 		for _, c := range h.Caches() {

@@ -163,6 +163,7 @@ var behaviours = []struct {
 	{name: "maps", want: "3\n"},
 	{name: "shrink", want: "1 1 1\n"},
 	{name: "twolibcs", want: "two\n"},
+	{name: "ownmalloc_late", want: "both\n"},
 	{name: "cxxnew", want: "1\n"},
 	{name: "jemalloc", want: "done\n"},
 	{name: "jetwo"},
