@@ -189,7 +189,7 @@ func (c *Conditions) stopDoubt(st *breakpoints.Stop) report.Doubt {
 func (c *Conditions) heapDoubt() report.Doubt {
 	switch {
 	case c.target.Saved != nil && c.account.LiveDoubt(c.target.Saved) != report.NoDoubt:
-		return report.CountsMayBeHigh
+		return report.CountsMayBeWrong
 	case c.target.Saved != nil:
 	case c.account.Gaps.Counted():
 		return report.CountsUnknown
