@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -353,8 +354,15 @@ func FreesInside(frames []names.Frame) bool {
 	return false
 }
 
-// WrongFrees are the recorded calls up to the moment that are wrong, oldest first.
-func (r *Recording) WrongFrees() (all []*WrongFree) {
+// Unjudged are frees of an address at which no recorded event had made a block: it may have been made by a call that
+// is not recorded, or be no block.
+type Unjudged struct {
+	Count int
+	First uint64 // event
+}
+
+// WrongFrees are the recorded calls up to the moment that are wrong, oldest first, and those of which that is not known.
+func (r *Recording) WrongFrees() (all []*WrongFree, unknown Unjudged) {
 	gappy := r.gappy()
 	made := map[uint64]Family{} // the blocks of operator new that live
 	for e := range r.Source.Events(0) {
@@ -383,9 +391,12 @@ func (r *Recording) WrongFrees() (all []*WrongFree) {
 		}
 		if w := r.WrongFree(call, Past{}); w != nil {
 			all = append(all, w)
+		} else if e.Kind == capture.Free && !e.SizeKnown() {
+			unknown.Count++
+			unknown.First = cmp.Or(unknown.First, e.Seq)
 		}
 	}
-	return all
+	return all, unknown
 }
 
 // newFamily is the family if it is one of operator new's.

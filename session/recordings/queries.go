@@ -239,13 +239,14 @@ func (q *Queries) StrayFree(e *recording.Event) *query.StrayFree {
 	return r.StrayFree(e)
 }
 
-// WrongFrees are the recorded calls up to the moment that returned what was no block.
-func (q *Queries) WrongFrees() ([]*query.WrongFree, error) {
+// WrongFrees are the recorded calls up to the moment that returned what was no block, and those of which that is not known.
+func (q *Queries) WrongFrees() ([]*query.WrongFree, query.Unjudged, error) {
 	r, err := q.BlockEvents()
 	if err != nil {
-		return nil, err
+		return nil, query.Unjudged{}, err
 	}
-	return r.WrongFrees(), nil
+	wrong, unknown := r.WrongFrees()
+	return wrong, unknown, nil
 }
 
 // History are the recorded events up to the moment about blocks that held an address, see
