@@ -401,6 +401,7 @@ func (p *Process) resume(t *Thread, request int) {
 	if request == unix.PTRACE_SINGLESTEP && p.watchpoints.steps() && !t.guest {
 		p.watchpoints.foresee(t)
 	}
+	p.watchpoints.resuming(t)
 	err := t.flush()
 	if err == nil && !t.debugOK {
 		err = p.watchpoints.syncDebug(t)

@@ -53,12 +53,20 @@ type Watch struct {
 	handler Handler // of Execute, and of BreakOnAccess
 	trap    *Trap   // instead of a register, of Execute
 	removed bool
+	beside  map[*Thread]writer // that may have written before the last change was read, and not taken their trap
+}
+
+// A writer is a thread whose debug trap for a write may be pending.
+type writer struct {
+	at      addr.Run // where it was interrupted first since; 0: not yet
+	resumed bool     // from there
 }
 
 // A Change is an access to watched memory that stopped the program.
 type Change struct {
 	Watch    *Watch
 	Old, New []byte // the memory before and after; New is nil where it cannot be read any more
+	Merged   bool   // nothing has changed since another thread's Change, which may include the write
 }
 
 // ErrNoDebugRegister is the error where fewer of the four are free than are needed.
@@ -430,10 +438,58 @@ func (ws *watchpoints) hit(t *Thread) bool {
 // nothing has changed there.
 func (ws *watchpoints) look(t *Thread, w *Watch) {
 	now := w.read()
-	if w.Kind != Write || w.handler != nil || !bytes.Equal(now, w.value) {
-		t.changes = append(slices.Clip(t.changes), Change{w, w.value, now})
+	c := Change{Watch: w, Old: w.value, New: now}
+	changed := !bytes.Equal(now, w.value)
+	if w.Kind == Write && w.handler == nil && !changed {
+		c.Merged = w.mayHaveWritten(t)
+	}
+	if w.Kind != Write || w.handler != nil || changed || c.Merged {
+		t.changes = append(slices.Clip(t.changes), c)
+	}
+	if changed {
+		ws.others(t, w)
 	}
 	w.value = now
+}
+
+// others notes the threads other than t that may have written what was read.
+func (ws *watchpoints) others(t *Thread, w *Watch) {
+	w.beside = map[*Thread]writer{}
+	for _, other := range ws.p.target.order {
+		switch {
+		case other == t:
+		case other.state == running:
+			w.beside[other] = writer{}
+		case other.atStop && other.load() == nil:
+			w.beside[other] = writer{at: other.regs.PC()}
+		}
+	}
+}
+
+// mayHaveWritten reports whether t, which has hit the watchpoint, has not run since a change was read, but may have been
+// interrupted before it took the trap of its write.
+func (w *Watch) mayHaveWritten(t *Thread) bool {
+	b, ok := w.beside[t]
+	return ok && (b.at == 0 || t.load() == nil && b.at == t.regs.PC())
+}
+
+// resuming notes where a thread is that was interrupted, and may have to take such a trap.
+func (ws *watchpoints) resuming(t *Thread) {
+	for _, r := range ws.registers {
+		if r == nil {
+			continue
+		}
+		for _, w := range r.users {
+			b, ok := w.beside[t]
+			switch {
+			case !ok:
+			case b.resumed || !t.atStop || t.load() != nil:
+				delete(w.beside, t)
+			default:
+				w.beside[t] = writer{t.regs.PC(), true}
+			}
+		}
+	}
 }
 
 // report calls the handlers of the instructions that t has arrived at and of accesses, and reports

@@ -358,3 +358,33 @@ func TestBreakAtATrap(t *testing.T) {
 		}
 	}
 }
+
+// Each write is a hit of its thread, even if the value that another hit has read includes it.
+func TestWatchWritesOfThreads(t *testing.T) { withAndWithout(t, testWatchWritesOfThreads) }
+
+func testWatchWritesOfThreads(t *testing.T) {
+	const threads, adds = 4, 50
+	p := atMain(t, "watchadd")
+	if _, err := p.watchpoints.Watch(symbol(t, p, "counter"), 8, Write); err != nil {
+		t.Fatal(err)
+	}
+	hits, sum := map[int]int{}, uint64(0)
+	for s := resume(t, p); s.Reason == Watched; s = resume(t, p) {
+		for _, c := range s.Changes {
+			hits[s.Thread.Num]++
+			old, now := binary.LittleEndian.Uint64(c.Old), binary.LittleEndian.Uint64(c.New)
+			if c.Merged != (now == old) {
+				t.Fatalf("%d -> %d, merged %v", old, now, c.Merged)
+			}
+			sum += now - old
+		}
+	}
+	if sum != threads*adds || len(hits) != threads {
+		t.Errorf("%d was added by threads %v", sum, hits)
+	}
+	for num, n := range hits {
+		if n != adds {
+			t.Errorf("thread %d: %d hits, want %d", num, n, adds)
+		}
+	}
+}

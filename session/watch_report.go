@@ -17,7 +17,7 @@ func (x *Execution) watchHits(stop inferior.Stop, stops []*breakpoints.Stop) (hi
 			continue
 		}
 		c := stop.Changes[i]
-		w := stopped.WatchHit{Addr: c.Watch.Addr, Size: c.Watch.Size, Old: c.Old, New: c.New}
+		w := stopped.WatchHit{Addr: c.Watch.Addr, Size: c.Watch.Size, Old: c.Old, New: c.New, Merged: c.Merged}
 		if b.typed != nil {
 			if w.New == nil {
 				w.Name = b.typed.name

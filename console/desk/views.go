@@ -154,6 +154,7 @@ type watchView struct {
 	Expr     string `json:"expr,omitempty"`
 	Old      string `json:"old,omitempty"`
 	New      string `json:"new,omitempty"`
+	Merged   bool   `json:"merged,omitempty"` // the change of another thread's hit may include the write
 
 	Parts []watchPartView `json:"parts,omitempty"` // of a struct or an array: what has changed in it
 }
@@ -240,7 +241,7 @@ func ViewReport(r *stopped.Report) ReportView {
 		v.Python = &f
 	}
 	for i, w := range r.Watched() {
-		view := &watchView{w.Addr.String(), w.Size, fmt.Sprintf("% x", w.Old), fmt.Sprintf("% x", w.New), w.Name, w.OldText, w.NewText, nil}
+		view := &watchView{w.Addr.String(), w.Size, fmt.Sprintf("% x", w.Old), fmt.Sprintf("% x", w.New), w.Name, w.OldText, w.NewText, w.Merged, nil}
 		for _, p := range w.Parts {
 			if p.Name != w.Name {
 				view.Parts = append(view.Parts, watchPartView{p.Name, p.Old, p.New})

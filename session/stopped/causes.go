@@ -72,6 +72,7 @@ type WatchHit struct {
 	Addr     addr.Run
 	Size     int
 	Old, New []byte // New is nil where the memory is no more
+	Merged   bool   // the change of another thread's hit may include the write
 
 	// Of a watched expression with a type, the name and both values; "" otherwise.
 	Name, OldText, NewText string
@@ -91,6 +92,8 @@ func (w *WatchHit) String() string {
 	switch {
 	case w.New == nil:
 		return fmt.Sprintf("%v: its memory is unmapped", w.what())
+	case w.Merged:
+		return fmt.Sprintf("%s: the change of another thread's hit may include this write", w.what())
 	case w.Name == "":
 		parts = w.Words("")
 	case len(parts) == 0: // bytes between members
