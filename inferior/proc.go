@@ -23,6 +23,14 @@ func statusField(tid int, name string) (string, bool) {
 	return "", false
 }
 
+// MayLockAll reports whether the process may lock memory beyond RLIMIT_MEMLOCK: it has CAP_IPC_LOCK
+// (capabilities(7)).
+func (p *Process) MayLockAll() bool {
+	text, _ := statusField(p.PID(), "CapEff")
+	set, err := strconv.ParseUint(text, 16, 64)
+	return err == nil && set>>unix.CAP_IPC_LOCK&1 != 0
+}
+
 // isThreadOf reports whether tid is a thread of process pid, zombies included.
 func isThreadOf(pid, tid int) bool {
 	return unix.Access(fmt.Sprintf("/proc/%d/task/%d", pid, tid), unix.F_OK) == nil

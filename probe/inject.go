@@ -20,7 +20,7 @@ func Inject(p *inferior.Process, t *inferior.Thread, cfg Config) (*Probe, error)
 	if cfg.Large {
 		size = largeRing
 	}
-	if err := refusal(p, size); err != nil {
+	if err := refusal(p, size, cfg.Locks); err != nil {
 		return nil, err
 	}
 	if p.ShadowStack() {

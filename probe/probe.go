@@ -37,6 +37,8 @@ type Config struct {
 	MaxDepth int
 	// Large has the ring be large: for a Go runtime, whose threads do not wait for room.
 	Large bool
+	// Locks tells that the program has its memory locked, or may have (mlockall(2)): what the probe takes counts, too.
+	Locks bool
 	// Message is for the user: what could not be done, but hurts nothing.
 	Message func(string)
 }

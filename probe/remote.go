@@ -163,15 +163,26 @@ func mapPlace(p *inferior.Process, c *caller, place addr.Run, size uint64) (r re
 	return r, s, nil
 }
 
-// refusal says why a process must not be probed, before anything is done to it.
-func refusal(p *inferior.Process, ring uint64) error {
+// refusal says why a process must not be probed, before anything is done to it. locks is as in Config.
+func refusal(p *inferior.Process, ring uint64, locks bool) error {
 	if slices.ContainsFunc(p.Threads(), (*inferior.Thread).Confined) {
 		return errConfined
 	}
-	var limit unix.Rlimit
-	if err := unix.Prlimit(p.PID(), unix.RLIMIT_AS, nil, &limit); err == nil && limit.Cur != unix.RLIM_INFINITY {
-		return fmt.Errorf("the address space of the process is limited to %d MiB (RLIMIT_AS, ulimit -v), of which the probe would take %d MiB, so that the program's own allocations might fail",
-			limit.Cur>>20, (fileRing+2*ring+privateSize)>>20)
+	all := fileRing + 2*ring + privateSize
+	for _, l := range []struct {
+		resource int
+		what     string
+		take     uint64
+		matters  bool
+	}{
+		{unix.RLIMIT_AS, "the address space of the process is limited to %d MiB (RLIMIT_AS, ulimit -v)", all, true},
+		{unix.RLIMIT_DATA, "the data of the process is limited to %d MiB (RLIMIT_DATA, ulimit -d)", privateSize, true},
+		{unix.RLIMIT_MEMLOCK, "the locked memory of the process is limited to %d MiB (RLIMIT_MEMLOCK, ulimit -l)", all, locks && !p.MayLockAll()},
+	} {
+		var limit unix.Rlimit
+		if err := unix.Prlimit(p.PID(), l.resource, nil, &limit); err == nil && l.matters && limit.Cur != unix.RLIM_INFINITY {
+			return fmt.Errorf(l.what+", of which the probe would take %d MiB, so that the program's own calls might fail", limit.Cur>>20, l.take>>20)
+		}
 	}
 	return nil
 }

@@ -38,10 +38,12 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong
 	if t == nil {
 		return target.ErrNotRunning
 	}
+	modules := d.target.Proc.Modules()
+	locks := d.locksMemory(modules)
 	if d.target.Probe == nil {
 		p, err := probe.Inject(d.target.Proc, t, probe.Config{
 			CFI: d.moduleCFI, Identity: d.moduleIdentity, Cache: d.target.Config.Cache, Functions: d.functions, GoVersion: d.goVersion, GoType: d.target.Go.Verdict, Sink: sink,
-			Now: d.target.Now(), MaxDepth: d.target.Settings.MaxDepth, Large: d.target.Proc.IsGo(),
+			Now: d.target.Now(), MaxDepth: d.target.Settings.MaxDepth, Large: d.target.Proc.IsGo(), Locks: locks != "",
 			Message: func(m string) { d.target.Notify("%s", m) },
 		})
 		if err != nil {
@@ -54,7 +56,6 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong
 		}
 	}
 	d.countEvents()
-	modules := d.target.Proc.Modules()
 	sites, err := d.symbols.Sites(modules, functions)
 	if err != nil {
 		d.target.Notify("some modules cannot be searched for allocators: %s", target.OneLine(err))
@@ -65,7 +66,10 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong
 	var want probe.Request
 	d.target.Exclusive(func() { want = d.request() })
 	wrong.entered(want.Entered)
-	want.WrongFrees, want.Unsuspected, want.Older = wrong.wanted() && !d.locksMemory(modules), wrong.unsuspected, d.older
+	want.WrongFrees, want.Unsuspected, want.Older = wrong.wanted() && locks == "", wrong.unsuspected, d.older
+	if locks != "" {
+		d.sayOnce("wrong frees are seen when they were recorded, not before they run: " + locks + " uses mlockall, which would lock what hdb needs for that")
+	}
 	want.Stops = append(want.Stops, states.exact()...)
 	d.account.Rec.SetWatches(append(d.watches(), states.watches()...))
 	counts := d.target.Probe.Armed() && !d.target.Probe.Recording()
@@ -82,21 +86,23 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong
 	return nil
 }
 
-// locksMemory reports whether the program has its memory locked, or may have (mlockall(2)): the kernel would
-// make all pages of the states of blocks, which are for the whole address space. It says so once.
-func (d *dataPlane) locksMemory(modules []inferior.Module) bool {
-	i := slices.IndexFunc(modules, func(m inferior.Module) bool {
-		obj, _ := d.target.Names.Modules.ObjectAt(m.Low)
-		return obj != nil && obj.Symtab.Uses("mlockall")
-	})
-	if i < 0 {
-		return false
+// locksMemory is the module by which the program has its memory locked, or may have (mlockall(2)), "" without
+// one: the kernel would make all pages of the states of blocks, which are for the whole address space.
+func (d *dataPlane) locksMemory(modules []inferior.Module) string {
+	for _, m := range modules {
+		if obj, _ := d.target.Names.Modules.ObjectAt(m.Low); obj != nil && obj.Symtab.Uses("mlockall") {
+			return m.Name
+		}
 	}
-	if text := "wrong frees are seen when they were recorded, not before they run: " + modules[i].Name + " uses mlockall, which would lock what hdb needs for that"; !d.target.Said[text] {
+	return ""
+}
+
+// sayOnce tells the user something once in a session.
+func (d *dataPlane) sayOnce(text string) {
+	if !d.target.Said[text] {
 		d.target.Said[text] = true
 		d.target.Notify("%s", text)
 	}
-	return true
 }
 
 // hasPython tells the file of a CPython interpreter.

@@ -104,6 +104,7 @@ var subjects = []subject{
 	{name: "failednew"},
 	{name: "freesinside"},
 	{name: "innermalloc"},
+	{name: "limited"},
 	{name: "locked"},
 	{name: "meetsatend"},
 	{name: "longjmp"},
