@@ -144,7 +144,7 @@ func (f Function) Own() bool { return f.Group == GroupUser || f.Group == GroupPy
 // Frees reports whether a call takes a block back.
 func (f Function) Frees() bool { return f.Kind == capture.Free || f.Kind == capture.Unmap }
 
-// MayUnmap reports whether a call unmaps memory for some arguments, and maps it for others.
+// MayUnmap reports whether the sign of an argument decides if a call maps or unmaps memory, as of sbrk.
 func (f Function) MayUnmap() bool { return f.Symbol == "sbrk" }
 
 // ByOwners reports whether calls from the C library's own module are its affair, and no events: the

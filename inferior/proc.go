@@ -3,6 +3,7 @@ package inferior
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,12 +24,13 @@ func statusField(tid int, name string) (string, bool) {
 	return "", false
 }
 
-// MayLockAll reports whether the process may lock memory beyond RLIMIT_MEMLOCK: it has CAP_IPC_LOCK
-// (capabilities(7)).
+// MayLockAll reports whether RLIMIT_MEMLOCK does not limit the process: it has CAP_IPC_LOCK in the initial user
+// namespace, where all user IDs are what they are (capabilities(7), user_namespaces(7)).
 func (p *Process) MayLockAll() bool {
 	text, _ := statusField(p.PID(), "CapEff")
 	set, err := strconv.ParseUint(text, 16, 64)
-	return err == nil && set>>unix.CAP_IPC_LOCK&1 != 0
+	ids, _ := os.ReadFile(fmt.Sprintf("/proc/%d/uid_map", p.PID()))
+	return err == nil && set>>unix.CAP_IPC_LOCK&1 != 0 && slices.Equal(strings.Fields(string(ids)), []string{"0", "0", "4294967295"})
 }
 
 // isThreadOf reports whether tid is a thread of process pid, zombies included.

@@ -53,12 +53,12 @@ type Watch struct {
 	handler Handler // of Execute, and of BreakOnAccess
 	trap    *Trap   // instead of a register, of Execute
 	removed bool
-	beside  map[*Thread]writer // that may have written before the last change was read, and not taken their trap
+	pending map[*Thread]writer // whose trap for a write before the last change was read may still come
 }
 
 // A writer is a thread whose debug trap for a write may be pending.
 type writer struct {
-	at      addr.Run // where it was interrupted first since; 0: not yet
+	at      addr.Run // PC where it was interrupted first since then; 0: not yet
 	resumed bool     // from there
 }
 
@@ -454,39 +454,39 @@ func (ws *watchpoints) look(t *Thread, w *Watch) {
 
 // others notes the threads other than t that may have written what was read.
 func (ws *watchpoints) others(t *Thread, w *Watch) {
-	w.beside = map[*Thread]writer{}
+	w.pending = map[*Thread]writer{}
 	for _, other := range ws.p.target.order {
 		switch {
 		case other == t:
 		case other.state == running:
-			w.beside[other] = writer{}
+			w.pending[other] = writer{}
 		case other.atStop && other.load() == nil:
-			w.beside[other] = writer{at: other.regs.PC()}
+			w.pending[other] = writer{at: other.regs.PC()}
 		}
 	}
 }
 
-// mayHaveWritten reports whether t, which has hit the watchpoint, has not run since a change was read, but may have been
-// interrupted before it took the trap of its write.
+// mayHaveWritten reports whether the write that t has hit may have been before the last change was read: t has not got
+// past the place where it was interrupted then.
 func (w *Watch) mayHaveWritten(t *Thread) bool {
-	b, ok := w.beside[t]
+	b, ok := w.pending[t]
 	return ok && (b.at == 0 || t.load() == nil && b.at == t.regs.PC())
 }
 
-// resuming notes where a thread is that was interrupted, and may have to take such a trap.
+// resuming notes the PC of an interrupted thread that is resumed. The second time its trap can no longer be pending.
 func (ws *watchpoints) resuming(t *Thread) {
 	for _, r := range ws.registers {
 		if r == nil {
 			continue
 		}
 		for _, w := range r.users {
-			b, ok := w.beside[t]
+			b, ok := w.pending[t]
 			switch {
 			case !ok:
 			case b.resumed || !t.atStop || t.load() != nil:
-				delete(w.beside, t)
+				delete(w.pending, t)
 			default:
-				w.beside[t] = writer{t.regs.PC(), true}
+				w.pending[t] = writer{t.regs.PC(), true}
 			}
 		}
 	}

@@ -245,11 +245,11 @@ func (p *Probe) Reshape(t *inferior.Thread, entered map[*inferior.Thread]addr.Ru
 	return p.finish()
 }
 
-// passed are threads that have run a patch and are at the first instruction of its function. They would run
-// a new one, too, and their calls be counted twice.
+// passed has the stopped threads that have run a patch and are at the function's first instruction, in its
+// copy. If the patch is lifted and planted anew they would run the new one, too, and their calls be counted twice.
 type passed map[*inferior.Thread]*patched
 
-// lift takes patches away to plant them anew before any thread runs on: see place.
+// lift takes patches away that are planted again before any thread runs; place must follow, or disarm.
 func (ps passed) lift(fs ...*patched) error {
 	var errs []error
 	for _, f := range fs {
@@ -263,7 +263,7 @@ func (ps passed) lift(fs ...*patched) error {
 	return errors.Join(errs...)
 }
 
-// place has the threads be behind the new patches, where there are any.
+// place moves the threads behind the new patches, where there are any.
 func (ps passed) place() error {
 	defer clear(ps)
 	for t, f := range ps {

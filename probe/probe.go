@@ -37,7 +37,8 @@ type Config struct {
 	MaxDepth int
 	// Large has the ring be large: for a Go runtime, whose threads do not wait for room.
 	Large bool
-	// Locks tells that the program has its memory locked, or may have (mlockall(2)): what the probe takes counts, too.
+	// Locks tells that the program may have all its memory locked (mlockall(2)): the probe's then counts against
+	// RLIMIT_MEMLOCK.
 	Locks bool
 	// Message is for the user: what could not be done, but hurts nothing.
 	Message func(string)
@@ -292,7 +293,7 @@ func (st *siteTable) lift() error {
 
 func (p *Probe) disarm() error {
 	errs := []error{p.siteTable.lift(), p.freed.lift()}
-	clear(p.siteTable.passed)
+	clear(p.siteTable.passed) // plain breakpoints that take over count their calls again
 	if p.armed {
 		p.armed = false
 		errs = append(errs, p.poke(stEnabled, 0))

@@ -175,13 +175,13 @@ func refusal(p *inferior.Process, ring uint64, locks bool) error {
 		take     uint64
 		matters  bool
 	}{
-		{unix.RLIMIT_AS, "the address space of the process is limited to %d MiB (RLIMIT_AS, ulimit -v)", all, true},
-		{unix.RLIMIT_DATA, "the data of the process is limited to %d MiB (RLIMIT_DATA, ulimit -d)", privateSize, true},
-		{unix.RLIMIT_MEMLOCK, "the locked memory of the process is limited to %d MiB (RLIMIT_MEMLOCK, ulimit -l)", all, locks && !p.MayLockAll()},
+		{unix.RLIMIT_AS, "the address space of the process is limited to %d KiB (RLIMIT_AS, ulimit -v)", all, true},
+		{unix.RLIMIT_DATA, "the data of the process is limited to %d KiB (RLIMIT_DATA, ulimit -d)", privateSize, true},
+		{unix.RLIMIT_MEMLOCK, "the locked memory of the process is limited to %d KiB (RLIMIT_MEMLOCK, ulimit -l)", all, locks && !p.MayLockAll()},
 	} {
 		var limit unix.Rlimit
 		if err := unix.Prlimit(p.PID(), l.resource, nil, &limit); err == nil && l.matters && limit.Cur != unix.RLIM_INFINITY {
-			return fmt.Errorf(l.what+", of which the probe would take %d MiB, so that the program's own calls might fail", limit.Cur>>20, l.take>>20)
+			return fmt.Errorf(l.what+", of which the probe would take %d MiB, so that the program's own calls might fail", limit.Cur>>10, l.take>>20)
 		}
 	}
 	return nil

@@ -55,7 +55,7 @@ func (s *Screens) Make(t *inferior.Thread, b Screened) (*inferior.Screen, error)
 }
 
 func (s *Screens) build(t *inferior.Thread, b Screened) (*inferior.Screen, error) {
-	if err := refusal(s.p, ringSize, false); err != nil {
+	if err := refusal(s.p, ringSize, false); err != nil { // it takes too little to ask how much memory may be locked
 		return nil, err
 	}
 	code, err := s.movable(b)

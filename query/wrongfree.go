@@ -354,14 +354,14 @@ func FreesInside(frames []names.Frame) bool {
 	return false
 }
 
-// Unjudged are frees of an address at which no recorded event had made a block: it may have been made by a call that
-// is not recorded, or be no block.
+// Unjudged counts frees of addresses where no recorded event had made a block: a call that is not recorded may have
+// made it, or it is none.
 type Unjudged struct {
 	Count int
 	First uint64 // event
 }
 
-// WrongFrees are the recorded calls up to the moment that are wrong, oldest first, and those of which that is not known.
+// WrongFrees are the recorded calls up to the moment that are wrong, oldest first, and the frees that could not be judged.
 func (r *Recording) WrongFrees() (all []*WrongFree, unknown Unjudged) {
 	gappy := r.gappy()
 	made := map[uint64]Family{} // the blocks of operator new that live
@@ -391,7 +391,7 @@ func (r *Recording) WrongFrees() (all []*WrongFree, unknown Unjudged) {
 		}
 		if w := r.WrongFree(call, Past{}); w != nil {
 			all = append(all, w)
-		} else if e.Kind == capture.Free && !e.SizeKnown() {
+		} else if e.Kind == capture.Free && !e.SizeKnown() && Judged(call.Function) {
 			unknown.Count++
 			unknown.First = cmp.Or(unknown.First, e.Seq)
 		}

@@ -19,7 +19,7 @@ var reasonWords = map[capture.ReasonKind][2]string{
 	capture.OnlyEvents:   {"only some events", "only events with %s"},
 	capture.SomeEvents:   {"some events were recorded", "%s events were recorded"},
 	capture.Trimmed:      {"it was trimmed"},
-	capture.FreedUnseen:  {"blocks may have been allocated and freed while calls were not followed: live and peak may be too high or too low"},
+	capture.FreedUnseen:  {"blocks may have been allocated or freed while calls were not followed: live and peak may be too high or too low"},
 	capture.GoHeap:       {"what the Go runtime allocates is not counted"},
 	capture.OpenEnd:      {"the file was not closed, or was cut off: events at its end may be missing"},
 	capture.Failed:       {"hdb failed while it recorded", "hdb failed while it recorded: %s"},
@@ -72,7 +72,7 @@ const (
 var doubtWords = [...]string{
 	UnfollowedThen:   "some allocator calls were not followed during the recording: blocks that appear live may be freed",
 	UnfollowedSince:  "the program ran on while some allocator calls were not followed: blocks that appear live may be freed by now",
-	CountsMayBeWrong: "live and blocks may be too high or too low: blocks may have been allocated and freed while calls were not followed",
+	CountsMayBeWrong: "live and blocks may be too high or too low: blocks may have been allocated or freed while calls were not followed",
 	CountsUnknown: "live and blocks are unknown: the program ran on while some allocator calls were not followed, " +
 		"and blocks that they count may be freed by now",
 	CountsMayBeLow: "live and blocks may be too low: blocks from before allocator calls were followed are not counted",

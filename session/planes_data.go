@@ -66,8 +66,9 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong
 	var want probe.Request
 	d.target.Exclusive(func() { want = d.request() })
 	wrong.entered(want.Entered)
-	want.WrongFrees, want.Unsuspected, want.Older = wrong.wanted() && locks == "", wrong.unsuspected, d.older
-	if locks != "" {
+	want.WrongFrees, want.Unsuspected, want.Older = wrong.wanted(), wrong.unsuspected, d.older
+	if want.WrongFrees && locks != "" {
+		want.WrongFrees = false
 		d.sayOnce("wrong frees are seen when they were recorded, not before they run: " + locks + " uses mlockall, which would lock what hdb needs for that")
 	}
 	want.Stops = append(want.Stops, states.exact()...)
@@ -79,15 +80,16 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong
 		return err
 	}
 	d.sites = d.target.Probe.Sites()
-	if !counts || d.target.Probe.Recording() { // the probe has counted calls of threads that wait to be reported, too
+	// A probe that only counts is ahead by the calls of threads that have not been reported yet: the base stays.
+	if !counts || d.target.Probe.Recording() {
 		d.rebase()
 	}
 	d.noteCrowded()
 	return nil
 }
 
-// locksMemory is the module by which the program has its memory locked, or may have (mlockall(2)), "" without
-// one: the kernel would make all pages of the states of blocks, which are for the whole address space.
+// locksMemory is the name of a module that may call mlockall(2), "" if there is none. The kernel makes all pages
+// of locked memory, and the table of the states of blocks covers the whole address space.
 func (d *dataPlane) locksMemory(modules []inferior.Module) string {
 	for _, m := range modules {
 		if obj, _ := d.target.Names.Modules.ObjectAt(m.Low); obj != nil && obj.Symtab.Uses("mlockall") {

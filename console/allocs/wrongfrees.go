@@ -14,7 +14,7 @@ import (
 func wrongFreeCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{{
 		Name: "wrong-frees", Group: shell.GroupAllocs, While: shell.RunsAlongside, Raw: true, Synopsis: "[N | all]", Short: "list recorded frees of something that was not a live block", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatSame, Run: c.Does(runWrongFrees),
-		Long: "These are double frees, frees of an address inside a block, and frees by the wrong family of functions, such as delete for operator new[]. N is how many are shown with their stacks, by default 10. Only recorded blocks are checked: a block that was allocated before the recording is assumed to be freed correctly: such frees are counted below the list.\n\nWhile a program runs, `set wrong-frees` decides whether hdb stops before such a call; see docs/heap.md.\n\nExamples:\n  wrong-frees\n  wrong-frees all",
+		Long: "These are double frees, frees of an address inside a block, and frees by the wrong family of functions, such as delete for operator new[]. N is how many are shown with their stacks, by default 10. Only recorded blocks are checked. A free of an address where no recorded call has allocated is not listed, as the block may be older than the recording; a line below the list counts such frees.\n\nWhile a program runs, `set wrong-frees` decides whether hdb stops before such a call; see docs/heap.md.\n\nExamples:\n  wrong-frees\n  wrong-frees all",
 	}}
 }
 

@@ -74,6 +74,10 @@ func (l *library) tcaches(h *Heap) []ThreadCache { return h.tcaches[l.caches[0]:
 
 // order is the place of the module with main_arena among those that may have malloc.
 func (m *memory) order(main addr.Run) int {
-	i, _ := m.Mapping(main)
-	return slices.Index(m.libcs, m.Mappings[i].Path)
+	if i, ok := m.Mapping(main); ok {
+		if n := slices.Index(m.libcs, m.Mappings[i].Path); n >= 0 {
+			return n
+		}
+	}
+	return len(m.libcs)
 }

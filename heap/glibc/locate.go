@@ -309,7 +309,8 @@ func (m *memory) heap(a *Arena, at, size addr.Run) (r addr.Range, prev addr.Run,
 }
 
 // heapSize is what heaps are aligned to: 64 MiB, or four huge pages of glibc.malloc.hugetlb. A heap may be at a multiple of a
-// larger size by chance. Then others are not, unless their links are damaged.
+// larger size by chance, so the size must fit all heaps of the arena. If none does, links are damaged: the first that
+// fits the top heap is taken.
 func (m *memory) heapSize(a *Arena) (found addr.Run) {
 	b := m.search()
 	for _, size := range []addr.Run{heapMax, 8 << 20, 4 << 30, 32 << 20, 16 << 20, 128 << 20, 256 << 20, 512 << 20, 1 << 30, 2 << 30} {
