@@ -9,7 +9,7 @@ import (
 
 // A position in a program that an interpreter runs has a code address in stacks as machine code
 // has: one that no process can have, because the kernel's and the user's are apart from it (Intel
-// SDM volume 1, section 3.3.7.1, canonical addressing). It is made of what the position is, so that
+// SDM volume 1, section 3.3.7.1, canonical addressing). It is computed from the position, so that
 // it is the same in each recording, and is a return address. What it represents is kept with
 // Recorder.Keep.
 const (

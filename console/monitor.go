@@ -293,7 +293,7 @@ func (m *monitor) take(budget time.Duration) (whole bool) {
 	return m.takeRows(v.Ended != "") && whole
 }
 
-// takeRows has the view show the rows of what was taken in. It reports whether all are known.
+// takeRows has the view show the rows of the new events. It reports whether all are known.
 func (m *monitor) takeRows(here bool) (whole bool) {
 	v := &m.view
 	switch path := m.view.Path(); {

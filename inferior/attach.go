@@ -3,6 +3,7 @@ package inferior
 import (
 	"errors"
 	"fmt"
+	"hdb/internal/procfs"
 	"runtime"
 	"strconv"
 	"strings"
@@ -64,7 +65,7 @@ func (p *Process) seizeAll() error {
 	p.stopping = true
 	for found := true; found; {
 		found = false
-		ids, err := threadIDs(pid)
+		ids, err := procfs.Threads(pid)
 		if err != nil {
 			return &AttachError{pid, "no such process", ""}
 		}
@@ -99,14 +100,14 @@ func (p *Process) seizeAll() error {
 // traced by us from birth, need nothing.
 func (p *Process) seize(tid int) error {
 	pid := p.target.pid
-	state, ok := statusField(tid, "State")
+	state, ok := procfs.Status(tid, "State")
 	if !ok {
 		return nil // gone
 	}
 	zombie := strings.HasPrefix(state, "Z") || strings.HasPrefix(state, "X")
 	err := ptrace(unix.PTRACE_SEIZE, tid, 0, baseOptions)
 	if err == unix.EPERM { // a guard has come since CheckAttach, perhaps
-		if tracer, _ := statusField(tid, "TracerPid"); tracer != strconv.Itoa(p.owner) {
+		if tracer, _ := procfs.Status(tid, "TracerPid"); tracer != strconv.Itoa(p.owner) {
 			awaitGuard(pid)
 			err = ptrace(unix.PTRACE_SEIZE, tid, 0, baseOptions)
 		}
@@ -124,13 +125,13 @@ func (p *Process) seize(tid int) error {
 	case errors.Is(err, unix.ESRCH):
 		return nil
 	case errors.Is(err, unix.EPERM):
-		if tracer, _ := statusField(tid, "TracerPid"); tracer == strconv.Itoa(p.owner) {
+		if tracer, _ := procfs.Status(tid, "TracerPid"); tracer == strconv.Itoa(p.owner) {
 			if tid != pid {
 				p.addThread(p.target, tid, running) // its clone event is on its way
 			}
 			return nil
 		}
-		if state, ok := statusField(tid, "State"); !ok || strings.HasPrefix(state, "Z") || strings.HasPrefix(state, "X") {
+		if state, ok := procfs.Status(tid, "State"); !ok || strings.HasPrefix(state, "Z") || strings.HasPrefix(state, "X") {
 			return nil // died meanwhile
 		}
 		if why := CheckAttach(pid); why != nil {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"hdb/internal/procfs"
 	"os"
 	"os/exec"
 	"strings"
@@ -137,12 +138,12 @@ func TestDetachKeepsGroupStop(t *testing.T) {
 func waitState(t testing.TB, pid int, state string) {
 	t.Helper()
 	for range 5000 {
-		if s, _ := statusField(pid, "State"); strings.HasPrefix(s, state) {
+		if s, _ := procfs.Status(pid, "State"); strings.HasPrefix(s, state) {
 			return
 		}
 		time.Sleep(time.Millisecond)
 	}
-	s, _ := statusField(pid, "State")
+	s, _ := procfs.Status(pid, "State")
 	t.Fatalf("process %d is in state %s, want %s", pid, s, state)
 }
 
@@ -194,7 +195,7 @@ func TestAttachErrors(t *testing.T) {
 	}()
 	waitState(t, zombie.Process.Pid, "Z")
 	waitState(t, headless.Process.Pid, "Z")
-	threads, err := threadIDs(headless.Process.Pid)
+	threads, err := procfs.Threads(headless.Process.Pid)
 	if err != nil || len(threads) != 6 {
 		t.Fatalf("threads %v, %v", threads, err)
 	}
@@ -203,7 +204,7 @@ func TestAttachErrors(t *testing.T) {
 	for range 2000 {
 		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", traced.Process.Pid, traced.Process.Pid))
 		if _, err := fmt.Sscan(string(b), &inner); err == nil {
-			if s, _ := statusField(inner, "Name"); s == "sleep" {
+			if s, _ := procfs.Status(inner, "Name"); s == "sleep" {
 				break
 			}
 		}

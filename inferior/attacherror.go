@@ -3,6 +3,7 @@ package inferior
 import (
 	"errors"
 	"fmt"
+	"hdb/internal/procfs"
 	"os"
 	"slices"
 	"strconv"
@@ -61,14 +62,14 @@ const guardLeaves = 2 * time.Second
 // after its hdb was killed.
 func awaitGuard(pid int) {
 	guarded := func() bool {
-		threads, _ := threadIDs(pid)
+		threads, _ := procfs.Threads(pid)
 		return slices.ContainsFunc(threads, func(tid int) bool {
-			tracer, _ := statusField(tid, "TracerPid")
+			tracer, _ := procfs.Status(tid, "TracerPid")
 			by, err := strconv.Atoi(tracer)
 			if err != nil || by == 0 {
 				return false
 			}
-			name, _ := statusField(by, "Name")
+			name, _ := procfs.Status(by, "Name")
 			return name == guardName
 		})
 	}
@@ -79,7 +80,7 @@ func awaitGuard(pid int) {
 
 // impossible are the reasons that no permission helps against.
 func impossible(pid int) (cause, hint string) {
-	tgid, ok := statusField(pid, "Tgid")
+	tgid, ok := procfs.Status(pid, "Tgid")
 	if !ok {
 		return "no such process", "it has ended, or lives in another pid namespace"
 	}
@@ -87,24 +88,24 @@ func impossible(pid int) (cause, hint string) {
 		return "that is hdb itself", ""
 	}
 	process, _ := strconv.Atoi(tgid)
-	state, _ := statusField(process, "State")
-	threads, _ := threadIDs(process)
+	state, _ := procfs.Status(process, "State")
+	threads, _ := procfs.Threads(process)
 	if strings.HasPrefix(state, "Z") {
 		if len(threads) > 1 {
 			return fmt.Sprintf("the first thread of process %d has ended, and the kernel no longer shows the process's memory (/proc/%d/maps, mem); threads that still run: %d", process, process, len(threads)-1),
 				"launch the program with hdb, or attach before that thread ends"
 		}
-		parent, _ := statusField(process, "PPid")
+		parent, _ := procfs.Status(process, "PPid")
 		return "it is a zombie: it has ended and waits for its parent " + describe(parent) + " to collect it", ""
 	}
 	if process != pid {
 		return "it is a thread, not a process", "attach to its process " + tgid
 	}
-	if k, _ := statusField(pid, "Kthread"); k == "1" || kernelThread(pid) {
+	if k, _ := procfs.Status(pid, "Kthread"); k == "1" || kernelThread(pid) {
 		return "it is a kernel thread", ""
 	}
 	for _, tid := range threads {
-		if tracer, _ := statusField(tid, "TracerPid"); tracer != "" && tracer != "0" {
+		if tracer, _ := procfs.Status(tid, "TracerPid"); tracer != "" && tracer != "0" {
 			return "it is already traced by process " + describe(tracer), "end that debugger or tracer first"
 		}
 	}
@@ -114,7 +115,7 @@ func impossible(pid int) (cause, hint string) {
 // kernelThread tells a kernel thread where /proc/PID/status does not: kthreadd
 // (2) is its parent or itself.
 func kernelThread(pid int) bool {
-	parent, _ := statusField(pid, "PPid")
+	parent, _ := procfs.Status(pid, "PPid")
 	if parent != "2" && pid != 2 {
 		return false
 	}
@@ -134,7 +135,7 @@ func describe(pid string) string {
 // refusal finds the reason of a refused permission, ptrace(2) "Ptrace access
 // mode checking".
 func refusal(pid int) (cause, hint string) {
-	uids, _ := statusField(pid, "Uid")
+	uids, _ := procfs.Status(pid, "Uid")
 	if f := strings.Fields(uids); len(f) > 0 && os.Geteuid() != 0 {
 		for _, uid := range f {
 			if uid != strconv.Itoa(os.Getuid()) {
@@ -160,9 +161,8 @@ func refusal(pid int) (cause, hint string) {
 			return "it runs in a container (another " + ns + " namespace)", "run hdb as root outside, or inside the container with CAP_SYS_PTRACE"
 		}
 	}
-	if caps, ok := statusField(os.Getpid(), "CapEff"); ok && os.Geteuid() == 0 {
-		const ptrace = 1 << 19 // CAP_SYS_PTRACE of capabilities(7)
-		if held, err := strconv.ParseUint(caps, 16, 64); err == nil && held&ptrace != 0 {
+	if os.Geteuid() == 0 {
+		if procfs.Capable(os.Getpid(), unix.CAP_SYS_PTRACE) {
 			return "the kernel does not permit it, although root has CAP_SYS_PTRACE here", "a security module does not, or the process has more capabilities"
 		}
 		return "root lacks the capability CAP_SYS_PTRACE here", "in a container: --cap-add=SYS_PTRACE"

@@ -47,6 +47,6 @@
 // registers that the file has, and memory reads the file. It has the methods that read; all others
 // are a *CoreError, which Process.Alive decides.
 //
-// Most of what depends on the architecture is in files named _x86.go; patch.go, pass.go and
+// Most code for one architecture is in files named _x86.go; patch.go, pass.go and
 // reach.go know its jumps, too.
 package inferior

@@ -1,6 +1,7 @@
 package inferior
 
 import (
+	"hdb/internal/procfs"
 	"slices"
 	"unsafe"
 
@@ -184,7 +185,7 @@ func (sc *systemCalls) unconfined(t *Thread) bool {
 	if sc.free[t] {
 		return true
 	}
-	if mode, _ := statusField(t.TID, "Seccomp"); mode != "0" && mode != "" {
+	if mode, _ := procfs.Status(t.TID, "Seccomp"); mode != "0" && mode != "" {
 		return false
 	}
 	if sc.free == nil {

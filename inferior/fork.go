@@ -3,6 +3,7 @@ package inferior
 import (
 	"errors"
 	"fmt"
+	"hdb/internal/procfs"
 	"maps"
 	"slices"
 
@@ -54,7 +55,7 @@ func (f *family) onBirth(t *Thread, ev int) {
 		t.state = running // killed
 		return
 	}
-	if ev == unix.PTRACE_EVENT_CLONE && isThreadOf(t.tg.pid, child) {
+	if ev == unix.PTRACE_EVENT_CLONE && procfs.IsThread(t.tg.pid, child) {
 		if !t.guest && t.tg.threads[child] == nil && !f.leaving[child] {
 			f.p.addThread(t.tg, child, running)
 		}
@@ -400,7 +401,7 @@ func (f *family) find(tid int) *Thread {
 // stranger takes the first stop of a tracee that no event has announced yet. A thread of the target
 // is entered; a new process waits for its parent's event, which is on its way.
 func (f *family) stranger(tid int) *Thread {
-	if isThreadOf(f.p.target.pid, tid) {
+	if procfs.IsThread(f.p.target.pid, tid) {
 		return f.p.addThread(f.p.target, tid, stopped)
 	}
 	f.early[tid] = true

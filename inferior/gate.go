@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"hdb/internal/addr"
+	"hdb/internal/procfs"
 
 	"golang.org/x/sys/unix"
 )
@@ -80,7 +81,7 @@ func (ts *traps) removeGate(g *gate) {
 // Handles reports whether the process has a handler for a signal. It is so said where proc(5) does
 // not tell.
 func (tg *target) Handles(signal int) bool {
-	s, _ := statusField(tg.pid, "SigCgt")
+	s, _ := procfs.Status(tg.pid, "SigCgt")
 	mask, err := strconv.ParseUint(s, 16, 64)
 	return err != nil || mask&(1<<(signal-1)) != 0
 }

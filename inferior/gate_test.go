@@ -2,6 +2,7 @@ package inferior
 
 import (
 	"bufio"
+	"hdb/internal/procfs"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -134,7 +135,7 @@ func TestGateBlocks(t *testing.T) {
 	if err := s.Thread.Block(int(unix.SIGURG)); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := statusField(s.Thread.TID, "SigBlk"); got != "0000000000400000" {
+	if got, _ := procfs.Status(s.Thread.TID, "SigBlk"); got != "0000000000400000" {
 		t.Errorf("it blocks %s", got)
 	}
 	wantExit(t, p, 7)

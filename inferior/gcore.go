@@ -11,6 +11,7 @@ import (
 
 	"hdb/inferior/corefile"
 	"hdb/internal/addr"
+	"hdb/internal/procfs"
 )
 
 // CoreImage is the stopped target in the form of a core file, with first before the other threads.
@@ -79,7 +80,7 @@ func (t *Thread) coreThread() (c corefile.Thread, err error) {
 		c.Xstate, c.FP = v.Area(), v.Area()[:512]
 	}
 	for name, to := range map[string]*uint64{"SigPnd": &c.Pending, "SigBlk": &c.Blocked} {
-		if s, ok := statusField(t.TID, name); ok {
+		if s, ok := procfs.Status(t.TID, name); ok {
 			*to, _ = strconv.ParseUint(s, 16, 64) // which the kernel has written
 		}
 	}
@@ -100,8 +101,8 @@ func fillInfo(im *corefile.Image, pid int) {
 		fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
 		im.Parent, im.Group, im.Session = number(fields, 1), number(fields, 2), number(fields, 3)
 	}
-	uids, _ := statusField(pid, "Uid")
-	gids, _ := statusField(pid, "Gid")
+	uids, _ := procfs.Status(pid, "Uid")
+	gids, _ := procfs.Status(pid, "Gid")
 	im.UID, im.GID = number(strings.Fields(uids), 0), number(strings.Fields(gids), 0)
 	if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err == nil {
 		im.Process.Command = strings.TrimSuffix(string(b), "\n")

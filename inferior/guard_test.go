@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hdb/internal/addr"
+	"hdb/internal/procfs"
 
 	"golang.org/x/sys/unix"
 )
@@ -47,7 +48,7 @@ func TestGuardLives(t *testing.T) {
 	if sid, err := unix.Getsid(first); err != nil || sid != first {
 		t.Errorf("session %d of process %d, %v", sid, first, err)
 	}
-	if name, _ := statusField(first, "Name"); name != "guard" {
+	if name, _ := procfs.Status(first, "Name"); name != "guard" {
 		t.Errorf("its name is %q", name)
 	}
 	// Nobody else may hold the pipe open.

@@ -11,6 +11,7 @@ import (
 
 	"hdb/inferior/corefile"
 	"hdb/internal/addr"
+	"hdb/internal/procfs"
 	"hdb/internal/procroot"
 
 	"golang.org/x/sys/unix"
@@ -366,7 +367,7 @@ func isGo(path string) bool {
 func (ms *modules) ShadowStack() bool {
 	if ms.shadow == 0 {
 		ms.shadow = 1
-		if s, _ := statusField(ms.p.target.pid, "x86_Thread_features"); s != "" {
+		if s, _ := procfs.Status(ms.p.target.pid, "x86_Thread_features"); s != "" {
 			ms.shadow = 2
 		}
 	}

@@ -132,7 +132,7 @@ func (p *Process) exited(t *Thread) {
 	}
 }
 
-// Alive is the error of whatever runs or changes the target: one that has ended, is no longer
+// Alive is the error of calls that run or change the target: it has ended, is no longer
 // debugged, or belongs to a core file.
 func (p *Process) Alive() error {
 	p.check()
@@ -148,7 +148,7 @@ func (p *Process) Alive() error {
 	return nil
 }
 
-// Readable is the error of whatever needs the memory and the threads of a process or core.
+// Readable is the error of calls that need the memory and the threads of a process or core.
 func (p *Process) Readable() error {
 	if p.target.core != nil {
 		return nil

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"hdb/internal/addr"
+
+	"golang.org/x/sys/unix"
 )
 
 // deepest is how much of a stack is searched at most, in bytes from its innermost end.
@@ -81,4 +83,15 @@ func (f *family) sharesMemory() bool {
 		pid, err := strconv.Atoi(name)
 		return err == nil && pid != f.p.target.pid && sharesMemory(f.p.target.pid, pid, false)
 	})
+}
+
+// sharesMemory reports whether two processes have one address space, by kcmp(2), or where the
+// kernel lacks it, by the guess given.
+func sharesMemory(a, b int, guess bool) bool {
+	const kcmpVM = 1
+	r, _, e := unix.RawSyscall6(unix.SYS_KCMP, uintptr(a), uintptr(b), kcmpVM, 0, 0, 0)
+	if e != 0 {
+		return guess
+	}
+	return r == 0
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"hdb/internal/addr"
+	"hdb/internal/procfs"
 )
 
 // A Screen is code near a trap that asks, in the process, what the trap's handler would ask first:
@@ -86,7 +87,7 @@ const scannedStack = 1 << 20
 // interruptedIn reports whether a signal may have interrupted a thread in [low, high): when its
 // handler returns, the thread continues there.
 func (ts *traps) interruptedIn(low, high addr.Run) bool {
-	if s, ok := statusField(ts.p.target.pid, "SigCgt"); ok && len(s) > 0 && len(trimZeros(s)) == 0 {
+	if s, ok := procfs.Status(ts.p.target.pid, "SigCgt"); ok && len(s) > 0 && len(trimZeros(s)) == 0 {
 		return false
 	}
 	stack := make([]byte, scannedStack)

@@ -1,11 +1,14 @@
 package inferior
 
-import "os"
+import (
+	"hdb/internal/procfs"
+	"os"
+)
 
 // StrictSeccomp reports whether t is in strict seccomp (seccomp(2)): the kernel ends it for all
 // system calls but read, write, exit and sigreturn.
 func (t *Thread) StrictSeccomp() bool {
-	mode, _ := statusField(t.TID, "Seccomp")
+	mode, _ := procfs.Status(t.TID, "Seccomp")
 	return mode == "1"
 }
 
@@ -13,12 +16,12 @@ func (t *Thread) StrictSeccomp() bool {
 // filter. hdb has lived under the filters that it shares with t, in a container for instance; what
 // others do is not known.
 func (t *Thread) Confined() bool {
-	mode, _ := statusField(t.TID, "Seccomp")
+	mode, _ := procfs.Status(t.TID, "Seccomp")
 	if mode == "" || mode == "0" { // a kernel without it, or none
 		return false
 	}
-	own, _ := statusField(os.Getpid(), "Seccomp")
-	filters, ok := statusField(t.TID, "Seccomp_filters")
-	ours, _ := statusField(os.Getpid(), "Seccomp_filters")
+	own, _ := procfs.Status(os.Getpid(), "Seccomp")
+	filters, ok := procfs.Status(t.TID, "Seccomp_filters")
+	ours, _ := procfs.Status(os.Getpid(), "Seccomp_filters")
 	return mode == "1" || mode != own || !ok || filters != ours
 }

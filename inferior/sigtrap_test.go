@@ -1,6 +1,7 @@
 package inferior
 
 import (
+	"hdb/internal/procfs"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -52,16 +53,16 @@ func TestTrapHandler(t *testing.T) {
 	if second := session(); second != first {
 		t.Errorf("the handler of the second attach is at %#x, that of the first at %#x", second, first)
 	}
-	if caught, _ := statusField(pid, "SigCgt"); caught != "0000000000000000" {
+	if caught, _ := procfs.Status(pid, "SigCgt"); caught != "0000000000000000" {
 		t.Errorf("after detaching signals %s are handled", caught)
 	}
 	hdb, _ := startKilled(t, "handled", pid)
 	kill(t, hdb)
-	if caught, _ := statusField(pid, "SigCgt"); caught != "0000000000000010" {
+	if caught, _ := procfs.Status(pid, "SigCgt"); caught != "0000000000000010" {
 		t.Errorf("after the kill signals %s are handled", caught)
 	}
 	session()
-	if caught, _ := statusField(pid, "SigCgt"); caught != "0000000000000000" {
+	if caught, _ := procfs.Status(pid, "SigCgt"); caught != "0000000000000000" {
 		t.Errorf("after detaching again signals %s are handled", caught)
 	}
 	hdb, _ = startKilled(t, "handled", pid)

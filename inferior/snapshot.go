@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hdb/internal/addr"
+	"hdb/internal/procfs"
 
 	"golang.org/x/sys/unix"
 )
@@ -87,7 +88,7 @@ func (s *snapshots) Snapshot() (*Snapshot, error) {
 		}
 		return fail(err)
 	}
-	c := &Snapshot{p: p, parent: p.target.pid, pid: child, innerPID: ownPID(child), mem: -1, pidfd: -1, done: make(chan struct{})}
+	c := &Snapshot{p: p, parent: p.target.pid, pid: child, innerPID: procfs.OwnPID(child), mem: -1, pidfd: -1, done: make(chan struct{})}
 	s.live, s.parent = append(s.live, c), p.target.pid
 	if err := c.open(); err != nil {
 		return fail(errors.Join(err, c.Close()))
@@ -171,17 +172,6 @@ func (s *snapshots) cloneOnce(t *Thread) (int, error) {
 	return s.birth.child, err
 }
 
-// ownPID is the pid of a process in its own namespace, as its parent knows it.
-func ownPID(pid int) int {
-	all, _ := statusField(pid, "NSpid")
-	if f := strings.Fields(all); len(f) > 0 {
-		if n, err := strconv.Atoi(f[len(f)-1]); err == nil {
-			return n
-		}
-	}
-	return pid
-}
-
 // born takes the child that is a copy, which is before its first instruction. It is killed if hdb is.
 func (s *snapshots) born(t *Thread, child int) bool {
 	if s.birth == nil || s.birth.by != t || s.birth.child != 0 {
@@ -206,7 +196,7 @@ func dropFiles(child int) {
 
 // abandon kills a child that is of no use.
 func (s *snapshots) abandon(child int) {
-	own := ownPID(child)
+	own := procfs.OwnPID(child)
 	_ = unix.Kill(child, unix.SIGKILL) // it cannot be gone: hdb has not waited for it
 	awaitEnd(child)
 	s.ended, s.parent = append(s.ended, deadCopy{child, own}), s.p.target.pid

@@ -51,7 +51,7 @@ func (p *Process) StepInstruction(t *Thread) (Stop, error) {
 // StepWithin is for handlers: it runs instructions of t, while the other threads are stopped, as
 // long as more says so. It passes the trap whose handlers are being called, or have been. It ends
 // early before another int3, before a system call, and when a signal arrives or the thread is gone.
-// Handlers of what the instructions access run when t continues.
+// Handlers of accessed memory run when t continues.
 func (p *Process) StepWithin(t *Thread, more func() bool) error {
 	return p.StopAll(func() error {
 		for t.state == stopped && len(t.queue) == 0 && more() {

@@ -1,6 +1,7 @@
 package inferior
 
 import (
+	"hdb/internal/procfs"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -60,7 +61,7 @@ const (
 // disposition is the disposition of signal n, from the masks in proc_pid_status(5) and signal(7).
 func (t *Thread) disposition(n int) disposition {
 	in := func(field string) bool {
-		s, _ := statusField(t.TID, field)
+		s, _ := procfs.Status(t.TID, field)
 		mask, err := strconv.ParseUint(s, 16, 64)
 		return err == nil && n > 0 && mask&(1<<(n-1)) != 0
 	}

@@ -8,6 +8,7 @@ import (
 
 	"hdb/inferior/corefile"
 	"hdb/internal/addr"
+	"hdb/internal/procfs"
 
 	"golang.org/x/sys/unix"
 )
@@ -255,7 +256,7 @@ func (t *Thread) drainTrap() error {
 // sigtrapPending reads the thread's own pending set from /proc.
 func sigtrapPending(tid int) bool {
 	var mask uint64
-	if s, ok := statusField(tid, "SigPnd"); ok {
+	if s, ok := procfs.Status(tid, "SigPnd"); ok {
 		if _, err := fmt.Sscanf(s, "%x", &mask); err != nil {
 			return false
 		}

@@ -2,6 +2,7 @@ package inferior
 
 import (
 	"fmt"
+	"hdb/internal/procfs"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -30,7 +31,7 @@ func (e *UnstoppedError) Error() string {
 func (p *Process) unstopped() *UnstoppedError {
 	for _, t := range p.target.order {
 		if t.state == running {
-			state, _ := statusField(t.TID, "State")
+			state, _ := procfs.Status(t.TID, "State")
 			return &UnstoppedError{p.target.pid, t.TID, state, frozen(t.TID)}
 		}
 	}
@@ -103,7 +104,7 @@ func (p *Process) tellStopped() (end func() bool) {
 	pid := p.target.pid
 	return time.AfterFunc(patience, func() {
 		p.Wake(func() {
-			state, _ := statusField(pid, "State")
+			state, _ := procfs.Status(pid, "State")
 			t := p.target.representative()
 			if p.target.pid == pid && t != nil && (t.group && strings.HasPrefix(state, "t") || strings.HasPrefix(state, "T")) {
 				p.message("process %d is stopped by a signal (SIGSTOP or the like); SIGCONT continues it: kill -CONT %d", pid, pid)

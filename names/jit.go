@@ -16,7 +16,7 @@ import (
 
 	"hdb/capture"
 	"hdb/internal/addr"
-	"hdb/internal/lazyregexp"
+	"hdb/internal/procfs"
 	"hdb/symbols"
 )
 
@@ -78,14 +78,7 @@ func newJITNames(pid int) *jitNames {
 			j.owner = sys.Uid
 		}
 	}
-	own := fmt.Sprint(pid)
-	if status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)); err == nil {
-		if found := innerPID().FindSubmatch(status); found != nil {
-			fields := strings.Fields(string(found[1]))
-			own = fields[len(fields)-1]
-		}
-	}
-	j.name = "perf-" + own + ".map"
+	j.name = fmt.Sprintf("perf-%d.map", procfs.OwnPID(pid))
 	tmp := fmt.Sprintf("/proc/%d/root/tmp", pid)
 	j.paths = []string{filepath.Join(tmp, j.name)}
 	if root, err := os.OpenRoot(tmp); err == nil {
@@ -98,10 +91,6 @@ func newJITNames(pid int) *jitNames {
 	}
 	return j
 }
-
-// innerPID is the numbers of a process in the namespaces that it is in, the
-// innermost last (proc(5)).
-var innerPID = lazyregexp.New(`(?m)^NSpid:((?:\s+[0-9]+)+)$`)
 
 func (j *jitNames) ran() {
 	if j != nil {

@@ -8,6 +8,7 @@ import (
 	"hdb/inferior"
 	"hdb/inferior/machine"
 	"hdb/internal/addr"
+	"hdb/internal/procfs"
 
 	"golang.org/x/sys/unix"
 )
@@ -177,7 +178,7 @@ func refusal(p *inferior.Process, ring uint64, locks bool) error {
 	}{
 		{unix.RLIMIT_AS, "the address space of the process is limited to %d KiB (RLIMIT_AS, ulimit -v)", all, true},
 		{unix.RLIMIT_DATA, "the data of the process is limited to %d KiB (RLIMIT_DATA, ulimit -d)", privateSize, true},
-		{unix.RLIMIT_MEMLOCK, "the locked memory of the process is limited to %d KiB (RLIMIT_MEMLOCK, ulimit -l)", all, locks && !p.MayLockAll()},
+		{unix.RLIMIT_MEMLOCK, "the locked memory of the process is limited to %d KiB (RLIMIT_MEMLOCK, ulimit -l)", all, locks && !procfs.MayLockAll(p.PID())},
 	} {
 		var limit unix.Rlimit
 		if err := unix.Prlimit(p.PID(), l.resource, nil, &limit); err == nil && l.matters && limit.Cur != unix.RLIM_INFINITY {

@@ -65,7 +65,6 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong
 	d.target.Probe.SetDepth(d.target.Settings.MaxDepth)
 	var want probe.Request
 	d.target.Exclusive(func() { want = d.request() })
-	wrong.entered(want.Entered)
 	want.WrongFrees, want.Unsuspected, want.Older = wrong.wanted(), wrong.unsuspected, d.older
 	if want.WrongFrees && locks != "" {
 		want.WrongFrees = false

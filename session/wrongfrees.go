@@ -33,9 +33,6 @@ type wrongFrees struct {
 	before func(at uint64, byProbe bool) query.WrongKind // what malloc has of an address that no followed call has returned
 	taken  *recording.Event                              // that a stop was asked about last
 	plain  plainBlocks
-	// placed are the calls of threads that were stopped last at the entries of functions that free, and
-	// continue there without coming to the probe again.
-	placed map[*inferior.Thread]breakpoints.Call
 	doubt  time.Duration // up to when threads may be handed blocks that are not seen
 	mixed  bool          // plain breakpoints have taken over from a probe: calls that threads were in are in no event
 
@@ -47,13 +44,12 @@ type wrongFrees struct {
 
 // Bounds of what is looked for without effect, in a run: calls of one kind, and time for all.
 const (
-	maxVain      = 1000
-	maxVainSpent = 2 * time.Second
+	maxCleared     = 1000
+	maxClearedTime = 2 * time.Second
 )
 
 // begin follows the begin of a run, or of another image.
 func (w *wrongFrees) begin() {
-	w.placed = nil
 	w.taken, w.plain, w.mixed, w.doubt = nil, plainBlocks{}, false, 0
 	w.cleared, w.spent, w.unsuspected = [len(w.cleared)]int{}, 0, [len(w.unsuspected)]bool{}
 }
@@ -89,27 +85,7 @@ func (w *wrongFrees) wanted() bool {
 
 // Wrong takes a call that seems to return what is not a block.
 func (k probeSink) Wrong(t *inferior.Thread, call breakpoints.Call, why probe.Suspicion) inferior.Action {
-	w := k.p.wrong
-	if !call.Now.IsReturn() {
-		if w.placed == nil || len(w.placed) > maxPlaced {
-			w.placed = map[*inferior.Thread]breakpoints.Call{}
-		}
-		w.placed[t] = call
-	}
-	return w.look(t, call, why)
-}
-
-// maxPlaced is how many threads are remembered: others have long gone on.
-const maxPlaced = 1024
-
-// entered adds those of them that have not gone on: the probe must not see their calls again.
-func (w *wrongFrees) entered(at map[*inferior.Thread]addr.Run) {
-	for t, c := range w.placed {
-		if regs, err := t.Regs(); err == nil && regs.PC() == c.Entry && regs.SP() == c.SP && regs.Rdi == c.Args[0] {
-			at[t] = c.Entry
-		}
-	}
-	clear(w.placed)
+	return k.p.wrong.look(t, call, why)
 }
 
 // look finds out whether the call is wrong, and what is to be done.
@@ -144,7 +120,7 @@ func (w *wrongFrees) look(t *inferior.Thread, call breakpoints.Call, why probe.S
 // countCleared counts a call that was right, or of which nothing is known.
 func (w *wrongFrees) countCleared(why probe.Suspicion, d time.Duration) {
 	w.spent += d
-	if w.cleared[why]++; w.cleared[why] != maxVain && w.spent < maxVainSpent || why == probe.FreedBlock && w.cleared[why] < maxVain || w.unsuspected[why] {
+	if w.cleared[why]++; w.cleared[why] != maxCleared && w.spent < maxClearedTime || why == probe.FreedBlock && w.cleared[why] < maxCleared || w.unsuspected[why] {
 		return
 	}
 	w.unsuspected[why] = true

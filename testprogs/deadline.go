@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// reserve is what a test needs to say what it waited for in vain before go
+// reserve is what a test needs to say what it waited for before go
 // test ends it.
 const reserve = 20 * time.Second
 

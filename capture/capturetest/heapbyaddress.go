@@ -24,7 +24,7 @@ func (h *HeapByAddress) Follow(e *capture.Event) (ended capture.Ended) {
 	}
 	switch {
 	case e.Failed:
-	case e.Kind == capture.Free, e.Kind == capture.Alloc: // or the end of what was there was not seen
+	case e.Kind == capture.Free, e.Kind == capture.Alloc: // or the end of the block there was not seen
 		end(e.Addr)
 	case e.Kind == capture.Realloc:
 		end(e.Old)

@@ -35,7 +35,7 @@ func TestStacks(t *testing.T) {
 	}
 }
 
-// A frame of a module is not that of the one which had its addresses before.
+// Frames of a module differ from those of a module that had its addresses before.
 func TestOccupy(t *testing.T) {
 	s := NewStacks()
 	old := capture.Stack{PCs: []addr.Run{0x10, 0x100}}

@@ -150,7 +150,7 @@ func (r *Report) treeFlag(name string) flags.Flag {
 	return flags.Flag{}
 }
 
-// PrintReport writes a report of what the session recorded to w, which may be a terminal, or to its
+// PrintReport writes a report of the recorded events to w, which may be a terminal, or to its
 // file; errw gets a line about that.
 func PrintReport(w, errw io.Writer, s *session.Session, r *Report) error {
 	c := &desk.Desk{Shell: shell.New(shell.Options{Out: w, JSON: r.JSON}, nil), Session: s}

@@ -119,7 +119,7 @@ func (m *Memory) Parse(spec string) (open bool, err error) {
 	return open, nil
 }
 
-// unsized chooses the size that was not given: the size of what is there, or the last one.
+// unsized chooses a size where none was given: the object's at the address, or the last one.
 func (m *Memory) unsized(unit values.Unit) {
 	switch {
 	case m.format == 's':

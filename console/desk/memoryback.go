@@ -10,8 +10,8 @@ import (
 	"hdb/internal/addr"
 )
 
-// runEitherWay is run, of what is before the address if that is wanted. The next x then continues
-// before what was shown.
+// runEitherWay is run, or shows the memory before the address if that is asked for. The next x then
+// continues before the memory shown.
 func (x *examiner) runEitherWay() error {
 	if !x.m.back {
 		return x.run()

@@ -228,7 +228,7 @@ func (m *memory) sample(g *geometry, at addr.Run) (s sample) {
 	return s
 }
 
-// leaves lists the leaves of a root, and reports whether most of what leads to them leads to structs that agree.
+// leaves lists the leaves of a root, and reports whether most pointers on the way lead to structs that agree.
 func (m *memory) leaves(r *root) bool {
 	w := rootWalk{m: m, r: r, had: map[addr.Run]bool{}}
 	w.node(r.at, 0, 0)
