@@ -94,7 +94,7 @@ func (m *Image) spans() iter.Seq[graph.Block] {
 	return ascending(ofGo, all)
 }
 
-// nativeSpans are those but for Go's.
+// nativeSpans are the blocks of the heaps that are walked, without Go's, ascending.
 func (m *Image) nativeSpans() iter.Seq[graph.Block] {
 	var all []iter.Seq[graph.Block]
 	if h, err := m.Heap(); err == nil {

@@ -115,8 +115,8 @@ func signalNumbers(signals []string) ([]int, error) {
 	return numbers, nil
 }
 
-// Uncatch deletes the stops that catch has set at an event with these words: fork, vfork,
-// exec, or signal and what it named.
+// Uncatch deletes the stops that catch has set with the same words: event is fork, vfork, exec or signal, and
+// signals are the names behind signal, or all.
 func (c *Catches) Uncatch(event string, signals []string) error {
 	kind, ok := processEvents[event]
 	if event == "signal" {

@@ -76,8 +76,7 @@ type Export struct {
 	parts query.ProfileParts
 }
 
-// ParseExport reads the words behind export: flags, the format, and what is
-// neither, for the caller.
+// ParseExport reads the arguments of export: flags and the format. rest are the other words, such as the output file.
 func ParseExport(words []string) (e Export, rest []string, err error) {
 	rest, err = flags.All(words, e.flag)
 	switch {

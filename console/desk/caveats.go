@@ -11,17 +11,19 @@ import (
 	"hdb/session/heaps"
 )
 
-// Answer is show for numbers that are drawn from the recording: with what makes them less certain.
+// Answer shows numbers that come from the recording, with what makes them less certain.
 func (c *Desk) Answer(in shell.Input, data any, text func(o *screen.Output)) {
 	c.ShowCareful(in, data, c.Session.Recorded.Gaps(), text)
 }
 
-// AnswerOfMemory is answer for what memory, or one block, is asked: it lacks nothing that was made before an attach.
+// AnswerOfMemory shows an answer that memory was read for. It knows the blocks allocated before hdb attached, so
+// that gap of the recording is not named.
 func (c *Desk) AnswerOfMemory(in shell.Input, data any, text func(o *screen.Output)) {
 	c.ShowCareful(in, data, c.Session.Recorded.GapsOfMemory(), text)
 }
 
-// AnswerOfHeap is answer, or answerOfMemory, by its gaps, for what a walk of the heap has found.
+// AnswerOfHeap shows an answer that the walk of a heap has part in, with the doubts of the walk. gaps are the
+// recording's: all of them, or those that matter to a question of memory.
 func (c *Desk) AnswerOfHeap(in shell.Input, d *heaps.Doubts, gaps []string, data any, text func(o *screen.Output)) {
 	c.ShowCareful(in, data, slices.Concat(gaps, doubtTexts(d, c.Out.Sizes)), text)
 }

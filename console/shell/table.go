@@ -96,7 +96,7 @@ const (
 	ArgType                 // or a type
 	ArgEvent                // the number of an event
 	ArgDisplay              // the number of a display
-	ArgWord                 // one of the words that the synopsis names in lower case
+	ArgWord                 // a word that the synopsis has in lower case: a flag, or fork in "fork|vfork|exec"
 )
 
 // Repeat is what an empty line does after a command.

@@ -111,7 +111,7 @@ const (
 	slowLeast, slowMost = 56, 512 // where the pointer to tcache_t is looked for
 )
 
-// A slowLayout is the layout of tcache_slow_t.
+// A slowLayout is the layout of tcache_slow_t, which jemalloc allocates in one piece with tcache_t.
 type slowLayout struct {
 	version string
 	fixed   int      // bytes in front of those of the small classes
@@ -119,6 +119,7 @@ type slowLayout struct {
 	count   addr.Run // of tcache_nbins, how many classes have a bin; 0 if a bin says it itself
 }
 
+// slowLayouts are those of the versions that are read (readVersions in source.go). A new one gets a row; slowOf tries each.
 var slowLayouts = [...]slowLayout{
 	{version: "5.3", fixed: 52, each: 3},
 	{version: "5.3.1", fixed: 76, each: 4, count: 48},
