@@ -39,23 +39,23 @@ func settingTable(c *desk.Desk) []*shell.Setting {
 		{Name: "cwd", Kind: shell.KindFile, Unsaid: true, Help: "working directory of the next run; empty is hdb's own",
 			Get:   func() string { return c.Session.Settings.Dir },
 			Apply: func(v string) error { c.Session.Settings.Dir = v; return nil }},
-		{Name: "cython-debug", Kind: shell.KindFile, Help: "directories in which the output of cython --gdb is searched for first, colon between directories",
+		{Name: "cython-debug", Kind: shell.KindFile, Help: "directories in which the output of cython --gdb is searched for first, separated by colons",
 			Get: func() string { return strings.Join(c.Session.Settings.Cython, ":") },
 			Apply: func(v string) error {
 				c.Session.Settings.Cython = desk.SplitPath(v)
 				c.Session.Cython.Forget()
 				return nil
 			}},
-		{Name: "debug-file-directory", Kind: shell.KindFile, Default: "/usr/lib/debug", Help: "directories in which separate debug files are searched for, colon between directories",
+		{Name: "debug-file-directory", Kind: shell.KindFile, Default: "/usr/lib/debug", Help: "directories in which separate debug files are searched for, separated by colons",
 			Get:   func() string { return strings.Join(c.Session.Settings.DebugDirs, ":") },
 			Apply: func(v string) error { c.Session.Settings.DebugDirs = desk.SplitPath(v); return nil }},
-		{Name: "debuginfod", Kind: shell.KindEnum, Values: []string{"off", "on", "ask"}, Default: "off", Help: "ask the servers of DEBUGINFOD_URLS for debug files and sources; at a terminal, with such servers, it starts as ask: hdb asks you when the first file is missing",
+		{Name: "debuginfod", Kind: shell.KindEnum, Values: []string{"off", "on", "ask"}, Default: "off", Help: "ask the servers of DEBUGINFOD_URLS for debug files and sources; at a terminal, if DEBUGINFOD_URLS is set, the default is ask: hdb asks you when the first file is missing",
 			Get:   func() string { return string(c.Session.Names().Debuginfod.Mode()) },
 			Apply: func(v string) error { return data.SetDebuginfod(c, v) }},
 		{Name: "detach-on-fork", Kind: shell.KindBool, Default: "on", Help: "let the side of a fork that is not followed run without hdb; off holds it",
 			Get:   func() string { return onOff(!c.Session.Settings.KeepForks) },
 			Apply: func(v string) error { c.Session.Settings.KeepForks = v == "off"; c.Session.ApplySettings(); return nil }},
-		{Name: "directories", Kind: shell.KindFile, Help: "directories in which sources are searched for, colon between directories",
+		{Name: "directories", Kind: shell.KindFile, Help: "directories in which sources are searched for, separated by colons",
 			Get: func() string { return strings.Join(c.Session.Names().Sources.Dirs, ":") },
 			Apply: func(v string) error {
 				desk.SetSources(c, c.Session.Names().Sources.Substitute, desk.SplitPath(v))
@@ -125,7 +125,7 @@ func settingTable(c *desk.Desk) []*shell.Setting {
 		{Name: "python-allocators", Kind: shell.KindBool, Default: "off", Help: "follow CPython's own allocators, too: PyObject_Malloc and the like, whose arenas hide blocks of up to 512 bytes",
 			Get:   func() string { return onOff(c.Session.Settings.PythonAllocators) },
 			Apply: func(v string) error { c.Session.Settings.PythonAllocators = v == "on"; return c.Session.Planes.Apply() }},
-		{Name: "wrong-frees", Kind: shell.KindEnum, Values: []string{"stop", "report", "off"}, Default: "stop", Help: "what happens before a call frees something that is not a live block, while events are recorded or plain breakpoints follow them: stop, report a line, or do not check",
+		{Name: "wrong-frees", Kind: shell.KindEnum, Values: []string{"stop", "report", "off"}, Default: "stop", Help: "what hdb does before a wrong free (of something that is not a live block): stop, report a line, or do not check; it checks while events are recorded or plain breakpoints follow them",
 			Get: func() string { return string(c.Session.Settings.WrongFrees) },
 			Apply: func(v string) error {
 				c.Session.Settings.WrongFrees = target.WrongFreeMode(v)

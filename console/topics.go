@@ -63,7 +63,7 @@ func conditionsText() string {
 		"Names:" + names.String() + "\n\n" +
 		"Operators, in order of precedence: == != < <= > >=, ! for not, && for and, || for or; parentheses group.\n\n" +
 		"Numbers are 4096, 0x1000, 1_000_000, and sizes: k, M, G, T and KiB, MiB, GiB, TiB are powers of 1024, kB, MB, GB, TB powers of 1000. 1.5MiB is a size too. For counts (thread, nth, blocks, count, goroutine), k, M, G and T are powers of 1000: blocks > 20k means 20,000.\n\n" +
-		"A comparison with a number that the event does not have, such as malloc's count, or that is not known, such as the size of a freed block allocated before hdb followed the allocator, does not hold. With ! before it, it does not hold either.\n\n" +
+		"If the event lacks the number (malloc has no count), or its value is unknown (the size of a freed block allocated before hdb followed the allocator), the comparison does not hold, and neither does its negation with !.\n\n" +
 		"caller(\"f\") tests one frame, the function that the block belongs to, as allocs and top show it: the innermost one of the user's own code, inlined calls included. Allocators, wrappers (`show wrappers`) and libraries (`show library-frames`) are passed over: for a std::vector it is the function that uses the vector. " +
 		"func(\"f\") tests every frame of the stack, main too. module(\"libfoo\") tests for a frame in a program or library: libfoo, libfoo.so and libfoo.so.1 all match libfoo.so.1, and _json, the part before the first dot, matches _json.cpython-311-x86_64-linux-gnu.so. To match other beginnings of names use *. " +
 		"hdb warns if no loaded file has the name.\n\n" +

@@ -49,12 +49,12 @@ usage:
   -f, --force                            replace FILE
 
 trim: both moments are in the result; events keep their numbers and times. As after an
-attach, blocks allocated before are unknown in it: their frees are kept, but match no
-block.
+attach, blocks allocated before the first of these events are unknown: their frees are
+kept, but match no block.
 
-merge: the captures must be of one program, by its file name or its build ID, on one
-architecture. Events are renumbered in the order of the clocks. The live heap is the sum
-of the live heaps of all processes, also of those that have ended, so that leaks still
+merge: the captures must be of one program (the same file name or build ID) and one
+architecture. Events are renumbered in the order of their times. The live heap is the
+sum of the live heaps of all processes, also of those that have ended, so that leaks still
 show. To keep the processes distinct, the second has 0x0100000000000000 added to its
 addresses, the third twice that, and so on; the names of threads end with the process
 ID. Blocks that disappeared at an exec are shown as freed by a call of "execve".

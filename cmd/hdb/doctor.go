@@ -35,14 +35,14 @@ program or process, missing features are listed after the modules.
 flags:
   --json                       one JSON object
   --sysroot DIR                directory used as / when files are read
-  --debug-file-directory DIRS  where to search for debug files, colon between them
+  --debug-file-directory DIRS  where to search for debug files, separated by colons
   --debuginfod                 ask the servers of DEBUGINFOD_URLS, too, and wait for the
                                files; --no-debuginfod, the default, does not
   --machine                    after the modules, all facts about the machine
 
 environment:
   HDB_WITHOUT                  features that hdb must not use, as if the machine did not
-                               have them, commas between them: fsgsbase, debugregs, xsave, tsc,
+                               have them, separated by commas: fsgsbase, debugregs, xsave, tsc,
                                pagemapscan, hugepages, unfiltered, userns, perf
 
 exit codes: 0 nothing is missing (checked: modules with recorded frames; all modules if

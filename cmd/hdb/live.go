@@ -41,8 +41,8 @@ q kills a program that hdb started, unless the configuration has set kill-on-exi
 a process attached with -p runs on. When the program has ended, the screen stays until q. PROG has
 no controlling terminal.
 
-exit codes: 0 shown, whatever PROG's own status, 1 an error later, 2 usage, or
-no terminal, 4 cannot begin: no such program or process, 5 PROG died by a signal
+exit codes: 0 shown, whatever PROG's own status, 1 failed later, 2 usage, or no
+terminal, 4 cannot begin: no such program or process, 5 PROG died by a signal
 `
 
 // liveOptions are the command line of hdb live.

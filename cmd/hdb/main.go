@@ -111,13 +111,13 @@ example:
 ` + openCodes
 
 const coreUsage = `hdb core starts the console on a core file: the process as it was when it died, with its
-threads, stacks and memory. It cannot run on; run starts the program again.
+threads, stacks and memory. It cannot be continued; run starts the program again.
 
 usage:
   hdb [flags] core [PROG] CORE [flags]
 
-Without PROG the program is the file that the core names. Its build ID must be the
-core's.
+Without PROG the program is the file that the core names. Its build ID must match
+the core's.
 
 flags:
 ` + openFlags + `

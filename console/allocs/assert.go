@@ -27,7 +27,7 @@ import (
 const AssertFlags = `  --max-peak SIZE           at most SIZE bytes are live at once, in blocks and
                             mappings of the program: 500MiB
   --max-allocs N            at most N blocks are allocated: 1e6, 250k (250,000:
-                            units of an N are powers of 1000, those of a SIZE of 1024)
+                            k, M and G are powers of 1000 in an N, of 1024 in a SIZE)
   --no-leaks                no block is live at the end; Go's blocks do not count here
                             and in --max-leaked: its collector frees them
   --max-leaked SIZE         at most SIZE bytes are live at the end
@@ -40,8 +40,8 @@ const AssertFlags = `  --max-peak SIZE           at most SIZE bytes are live at 
   --suppressions FILE       leaks that are allowed, in LeakSanitizer's format:
                             leak:PATTERN of a function, source file or module;
                             or in valgrind's: { entries } for Memcheck:Leak
-  --strict                  also count as leaks what language runtimes keep for
-                            themselves: buffers of stdio, storage of threads
+  --strict                  also count memory that language runtimes keep for
+                            themselves, such as stdio buffers and thread storage
   --allow-incomplete        decide by what is recorded, even if calls are missing from the
                             recording, the capture is damaged, or hdb attached when
                             the program had blocks

@@ -15,7 +15,7 @@ import (
 
 func pythonConfigCommand(c *desk.Desk) *shell.Command {
 	return &shell.Command{Name: "config", Short: "show how CPython was built and started", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonConfig),
-		Long: "It shows the version and build, the allocators of each domain, executable, arguments, sys.path and the flags that are set. All is read from memory: nothing runs in the process. Allocator functions have names if the file has symbols.\n\nExample:\n  py config"}
+		Long: "It shows the version and build, the allocators of each domain, executable, arguments, sys.path and the flags that are set. Everything is read from memory; nothing runs in the process. Allocator functions have names if the file has symbols.\n\nExample:\n  py config"}
 }
 
 type pythonLayerView struct {

@@ -43,11 +43,11 @@ const (
                      count, temporary or blocks
   --threads          show threads as the outermost rows
   --thread NAME|TID  only what threads with this name or TID allocated
-  --depth N          levels of rows at most
+  --depth N          show at most N levels
   --min SHARE        the smallest share of the total that has its own row, by default 1%
-  --inverted         from the functions that allocate to their callers
-  --full             with the allocator's functions, wrappers, the library's and
-                     the callers of main
+  --inverted         allocating functions first, their callers below
+  --full             include allocators, wrappers, library functions and the
+                     callers of main
 `
 	partFlags = `  --from MOMENT      only blocks allocated after this moment
   --to MOMENT        and up to this one; a MOMENT is a mark, #4711, 30%, 1.5s, peak, start

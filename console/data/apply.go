@@ -17,7 +17,9 @@ import (
 )
 
 // applyFlags explains what may be before the command of frame apply and thread apply.
-const applyFlags = "-q leaves out the heading above each output. An error ends the command. -c continues with the next one; -s does too, and hides those where the command fails or prints nothing. -- ends the flags."
+func applyFlags(each string) string {
+	return "-q leaves out the heading above each output. An error ends the command. -c continues with the next " + each + "; -s does too, and hides each " + each + " where the command fails or prints nothing. -- ends the flags."
+}
 
 // applying is how a command is run in several frames or threads.
 type applying struct {

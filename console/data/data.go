@@ -16,7 +16,7 @@ func dataCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "list", Aliases: []string{"l", "ls"}, Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNext, Needs: shell.NeedProgram, Run: c.Does(RunList),
 			Synopsis: "[-cost]\n-\n[-cost] N\n[-cost] A,B\n[-cost] [FILE:]FUNCTION\n[-cost] FILE:LINE\n[-cost] -function NAME | -line N | -source FILE -line N\n[-cost] *ADDRESS\n[-cost] #EVENT", Short: "show source lines",
-			Long: "Without arguments it shows the lines around the selected frame's, then the lines after those; `list -` goes back. The arrow => marks the frame's line. `set listsize` sets the number of lines.\n\n" +
+			Long: "Without arguments it shows the lines around the selected frame's line; repeated, the lines that follow; `list -` goes back. The arrow => marks the frame's line. `set listsize` sets the number of lines.\n\n" +
 				"-cost shows before each line the bytes and calls of the recorded allocations for which it is the innermost line of the user's code. Allocations of inlined functions count for their own lines and for the line of the call, once for each.\n\n" +
 				"Examples:\n  list\n  list 120\n  list 100,140\n  list Index::read_page\n  list index.cc:188\n  list -source index.cc -line 188\n  list #4711\n  list -cost Index::read_page"},
 		{Name: "x", Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[/NFU] [ADDRESS]", Short: "show memory", Repeat: shell.RepeatNext, Needs: shell.NeedMemory, Run: c.Does(desk.RunExamine),

@@ -82,12 +82,13 @@ func parseBytes(p *int64) func(string) error {
 
 // PausedFlag is help on the flag of record start and hdb record that leaves it to the program
 // when events are recorded.
-const PausedFlag = `  --paused                  record nothing until the program calls HDB_RESUME() or
+const PausedFlag = `  --paused        record nothing until the program calls HDB_RESUME() or
                   hdb_mark.record() (docs/annotations.md), or until record resume
 `
 
 // PythonFlag is help on the flag of record start and hdb record for CPython.
-const PythonFlag = `  --python-allocators                  also record calls of CPython's own allocators, PyObject_Malloc and the
+const PythonFlag = `  --python-allocators
+                  also record calls of CPython's own allocators, PyObject_Malloc and the
                   like, whose arenas hide blocks of up to 512 bytes
 `
 

@@ -31,7 +31,7 @@ func supportWords(c *Shell) []*Command {
 			Repeat: RepeatNone, Run: c.does(runComplete), Long: "Example:\n  complete info sha"},
 		{Name: "source", Group: GroupSupport, Synopsis: "FILE", Short: "run the commands of a file", Args: []ArgKind{ArgFile}, Run: c.does(runSource),
 			Repeat: RepeatNone,
-			Long:   "The file ends at its first error, which is reported with its line number; this includes errors in files that it sources, in your own commands and in the `commands` of a stop. `-x FILE` does the same; -ex and standard input continue with their next command. After any such error the exit code is 1. Questions are answered with yes. Lines that begin with # are comments.\n\nExample:\n  source setup.hdb"},
+			Long:   "hdb stops reading the file at its first error, and reports the line number; this includes errors in files that it sources, in your own commands and in the `commands` of a stop. `-x FILE` does the same; -ex and standard input continue with their next command. After any such error the exit code is 1. Questions are answered with yes. Lines that begin with # are comments.\n\nExample:\n  source setup.hdb"},
 		{Name: "define", Group: GroupSupport, Synopsis: "NAME", Short: "make a command of your own from the lines up to `end`",
 			Repeat: RepeatNone, Run: c.does(runDefine),
 			Long: "In its lines, $arg0, $arg1 ... are replaced by its arguments, $args by all of them as typed, $argc by their number.\n\nExample:\n  define big\n    allocs if size >= $arg0\n  end\n  big 1MiB"},

@@ -16,7 +16,7 @@ const (
 	Old                    // block handed to realloc or mremap
 	Thread                 // thread number
 	Nth                    // event number, the 4711 of #4711
-	Live                   // live heap bytes so far
+	Live                   // bytes live in the heap at the event
 	Blocks                 // live blocks so far
 	Align                  // alignment asked for, bytes
 	Count                  // number of elements of calloc or reallocarray
@@ -53,8 +53,8 @@ var fieldInfo = [fieldCount]FieldInfo{
 	Old:    {"old", "block handed to realloc or mremap"},
 	Thread: {"thread", "thread number, or name: thread == \"loader\""},
 	Nth:    {"nth", "event number; #4711 means nth == 4711"},
-	Live:   {"live", "live heap bytes so far"},
-	Blocks: {"blocks", "live heap blocks so far"},
+	Live:   {"live", "bytes live in the heap at the event"},
+	Blocks: {"blocks", "blocks live in the heap at the event"},
 	Align:  {"align", "alignment asked for in bytes"},
 	Count:  {"count", "element count of calloc and reallocarray"},
 
@@ -65,7 +65,7 @@ var predicateInfo = [predicateCount]FieldInfo{
 	Func:       {"func(", "func(\"name\"): a function of that name is on the stack (* matches anything)"},
 	Module:     {"module(", "module(\"libfoo\"): a frame of that library or program is on the stack"},
 	Caller:     {"caller(", "caller(\"name\"): the function that the block belongs to, as allocs shows it"},
-	PyFile:     {"pyfile(", "pyfile(\"app/*.py\") or (\"app.py:10\"): a function of Python in such a file, or at that line of it, is on the stack; give the whole path or the end of it"},
+	PyFile:     {"pyfile(", "pyfile(\"app/*.py\") or (\"app.py:10\"): a Python function from that file, or at that line, is on the stack; give the whole path or its end"},
 	Like:       {"like(", "like(\"FILE.hdb#4711\"): the stack of that event in the capture"},
 	Kind:       {"kind(", "kind(\"calloc\") or kind == calloc: the allocator function called"},
 	Type:       {"type(", "type(\"Node\"): the block is of that type; works in live and allocs for recorded blocks, and at Go allocations"},
