@@ -17,7 +17,7 @@ func monitorCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "monitor", Group: shell.GroupAllocs, Direct: true, Short: "continue, and show what the program allocates while it runs", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.Does(runMonitor),
 			Long: "A screen, updated every second, has a row for each function: own is what it allocated itself, total what all stacks through it allocated. It is `hdb live` for a program that is already under hdb (`live` lists live blocks). It shows the recording, and starts one if there is none.\n\n" +
-				"change is how much own has grown since the view began, or since the key `d`; `per s` is the growth in the last second. A terminal of fewer than 110 columns leaves out some columns.\n\n" +
+				"change is how much own has grown since the view began, or since you pressed `d`; `per s` is the growth in the last second. A terminal of fewer than 110 columns leaves out some columns.\n\n" +
 				"Keys: the arrows move; Enter opens a function: first its lines, then the callers of a line, then their callers; Backspace returns. 1 live, 2 bytes, 3 count, 4 temporary choose the measure; s sorts by own, total, change, rate or name; / filters by a function's name, file or module, f by name alone, M by module, and Esc removes the filters; space freezes the screen while the program runs on; t shows rows for each thread, in Go for each goroutine; ? lists the keys; q stops the program and returns to the console, and so does every stop of the program.\n\n" +
 				"The program runs in the background of the terminal. If it writes to the terminal it garbles the screen: redirect its output.\n\nExample:\n  start -v > out.txt 2>&1\n  monitor"},
 	}

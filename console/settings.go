@@ -93,7 +93,7 @@ func settingTable(c *desk.Desk) []*shell.Setting {
 		{Name: "kill-on-exit", Kind: shell.KindBool, Default: "on", Help: "when hdb ends, kill a program that it started; off lets it run on, however hdb ends",
 			Get:   func() string { return onOff(!c.Session.Settings.Outlive) },
 			Apply: func(v string) error { c.Session.Settings.Outlive = v == "off"; c.Session.ApplySettings(); return nil }},
-		{Name: "library-frames", Default: query.DefaultLibraries, Help: "regular expression for library frames, matched with the function (in Rust ::core::fmt::write), its source file and the file of its module: no block belongs to them if the stack has a frame of the user's own code",
+		{Name: "library-frames", Default: query.DefaultLibraries, Help: "regular expression for library frames, matched against the function (in Rust ::core::fmt::write), its source file and the file of its module: no block belongs to them if the stack has a frame of the user's own code",
 			Get:   func() string { return expression(c.Session.Settings.Libraries) },
 			Apply: func(v string) error { return setExpression(c, &c.Session.Settings.Libraries, v) }},
 		{Name: "listsize", Kind: shell.KindCount, Default: "10", Help: "lines that list shows"},

@@ -34,9 +34,9 @@ limits and flags:
 
 exit codes: 0 all limits hold and PROG exited with 0, 1 all hold but PROG exited with
 another code, or the recording failed, 2 usage, 3 a limit does not hold, 4 cannot begin:
-no such capture or program, or a file cannot be made, 5 all limits hold, and PROG died
-by a signal, 6 a limit cannot be decided and none fails: the recording is incomplete, or
-no allocator function of PROG is known
+no such capture or program, or a file cannot be made, 5 all limits hold, and PROG was
+killed by a signal, 6 a limit cannot be decided and none fails: the recording is
+incomplete, or no allocator function of PROG is known
 `
 
 var errAssertUsage = errors.New("see hdb assert --help")

@@ -25,12 +25,12 @@ const doctorUsage = `usage: hdb doctor [flags] [PROG | PID | CAPTURE]
 Shows for each module where its names come from (DWARF, a symbol table, minidebuginfo,
 dynamic symbols, nothing), where hdb searched for debug files, and how to get more: the
 package to install, the server to ask, the compiler flag. For a capture also which
-share of the recorded frames is in each module. A process runs on undisturbed. Write a
-file whose name is a number as ./4711.
+share of the recorded frames is in each module. A process runs on undisturbed. If a
+file's name is a number, give it as ./4711.
 
-Without a target it checks the machine: it tries each optional feature of processor,
-kernel and container, and shows which work and what hdb does without the others. With a
-program or process, missing features are listed after the modules.
+Without a target it checks the machine: it tries each optional feature of the
+processor, kernel and container, and shows which work and what hdb does without the
+others. With a program or process, missing features are listed after the modules.
 
 flags:
   --json                       one JSON object

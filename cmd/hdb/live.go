@@ -34,7 +34,7 @@ own is what a function allocated itself, total what all stacks through it alloca
 The functions shown are those that blocks belong to, as in top, and their callers.
 Keys: 1 live, 2 bytes, 3 count, 4 temporary choose the measure, s the order (own,
 total, name), / filters by function, file and module, Esc removes the filter; space
-pauses the picture, t shows rows for each thread; arrows, PgUp, PgDn, Home and End
+freezes the screen, t shows rows for each thread; arrows, PgUp, PgDn, Home and End
 move; Ctrl-L repaints; q quits.
 
 q kills a program that hdb started, unless the configuration has set kill-on-exit off;
@@ -42,7 +42,7 @@ a process attached with -p runs on. When the program has ended, the screen stays
 no controlling terminal.
 
 exit codes: 0 shown, whatever PROG's own status, 1 failed later, 2 usage, or no
-terminal, 4 cannot begin: no such program or process, 5 PROG died by a signal
+terminal, 4 cannot begin: no such program or process, 5 PROG was killed by a signal
 `
 
 // liveOptions are the command line of hdb live.

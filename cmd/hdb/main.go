@@ -64,7 +64,8 @@ usage:
 
 flags, with one dash or two:
   -x FILE     run the commands of FILE up to its first error
-  -ex CMD     run CMD; -x and -ex may be repeated, run in order, and continue after an error
+  -ex CMD     run CMD; -x and -ex may be repeated: they run in order, each even if
+              an earlier one failed
   -batch      no prompt, no questions, no colour; exit after the commands
   -nx         read no configuration and no project file
   -q          no greeting
@@ -74,11 +75,13 @@ flags, with one dash or two:
   -cd DIR     working directory of PROG       -tty DEV  terminal of PROG
   --echo      print each command of standard input before its output
   --return-child-result                       exit with PROG's own status
-  --version   --help, also after each command; or hdb help COMMAND
+  --version   this hdb's version
+  --help      this text; after a command its help, as hdb help COMMAND
 
 exit codes: 0 all commands ran, 1 one failed, 2 usage, 3 an assertion failed,
 4 cannot begin: no such program, process or capture, or it cannot be used,
-5 the program died by a signal, or is stopped at a fatal one, 6 an assertion is undecided
+5 the program was killed by a signal, or is stopped at a fatal one,
+6 an assertion is undecided
 `
 
 const openUsage = `hdb open starts the console on a saved session; it needs neither the program nor its
@@ -133,8 +136,8 @@ const openFlags = `  -batch      no prompt, no questions, no colour; exit after 
 
 const openCodes = `
 exit codes: 0 all commands ran, 1 one failed, 2 usage, 3 an assertion failed,
-4 cannot begin: no such process or capture, or it cannot be used, 5 the program died
-by a signal, or is stopped at a fatal one, 6 an assertion is undecided
+4 cannot begin: no such process or capture, or it cannot be used, 5 the program was
+killed by a signal, or is stopped at a fatal one, 6 an assertion is undecided
 `
 
 // Exit codes that main itself decides.

@@ -20,7 +20,7 @@ Shows the Python stacks of all threads of a program in CPython 3.8 to 3.13: func
 with their files, lines and source. They are read from memory: nothing runs in the
 process, your script needs no changes, and no debug information is needed. The process
 is stopped while its frames are read, for a few milliseconds, and then runs on
-unchanged. Write a file whose name is a number as ./4711.
+unchanged. If a file's name is a number, give it as ./4711.
 
 flags:
   --locals   the variables of each function, too

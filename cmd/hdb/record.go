@@ -65,7 +65,7 @@ third, hdb exits without completing the file. A process attached with -p keeps r
 
 exit codes: 0 recorded, whatever PROG's own status, 1 the recording failed later,
 2 usage, 4 cannot begin: no such program or process, or FILE cannot be made,
-5 PROG died by a signal
+5 PROG was killed by a signal
 `
 
 // recordOptions are the command line of hdb record.

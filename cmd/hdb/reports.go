@@ -23,7 +23,7 @@ exit codes: 0 printed, 1 cannot be printed, 2 usage, 4 no such capture
 func reportShort(verb string) string {
 	switch verb {
 	case "stats":
-		return "Counts what was allocated: totals, sizes, the allocator's functions, and the source\nlines with most bytes and most blocks."
+		return "Counts what was allocated: totals, sizes, the allocator's functions, and the source\nlines with the most bytes and blocks."
 	case "summary":
 		return "Shows on one screen what the program did with memory: its peak, what it did not free,\nthe functions that matter most, and the caveats."
 	case "tree":

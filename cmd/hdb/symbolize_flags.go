@@ -36,8 +36,8 @@ flags of its own:
   --return             addresses are return addresses: answer for the byte before
   --arch NAME          the architecture in a universal macOS file: x86_64, arm64
   --dsym-hint DIR      a directory with dSYM bundles, or a bundle; repeatable
-  --debuginfod         ask the servers of DEBUGINFOD_URLS for debug files that are not
-                       here, and wait for them; --no-debuginfod, the default, does not
+  --debuginfod         ask the servers of DEBUGINFOD_URLS for debug files missing
+                       on this machine, and wait for them; --no-debuginfod, the default, does not
   --output-style GNU   as addr2line (the default), or LLVM: as llvm-symbolizer, with -f -i -C
   --json               a line with one JSON object for each address
 

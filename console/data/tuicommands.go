@@ -18,7 +18,7 @@ func tuiCommands(c *desk.Desk) []*shell.Command {
 		{Name: "tui", Group: shell.GroupData, Short: "split the screen: source above, console below", Repeat: shell.RepeatNone, Run: c.Does(runTUI),
 			Long: "It is `tui enable`. The source pane follows the selected frame and the commands list and search, which then print no source themselves. `=>` is the frame's line; b+ is a breakpoint, B+ one that was hit, b- and B- are disabled; the bar below shows the file, the function and the position." +
 				"\n\n" +
-				"Keys: PgUp and PgDn scroll the source, and with `focus src` the arrow keys do too; Ctrl-L repaints the screen, as `refresh` does; Ctrl-X A splits the screen and joins it, Ctrl-X O changes the focus.\n\n" +
+				"Keys: PgUp and PgDn scroll the source, and with `focus src` the arrow keys do too; Ctrl-L repaints the screen, as `refresh` does; Ctrl-X A turns the split screen on and off, Ctrl-X O changes the focus.\n\n" +
 				"Repainting restores what hdb printed last, not what programs wrote. If the terminal becomes too small, the source disappears until it is larger.\n\nExample:\n  tui enable",
 			Sub: []*shell.Command{
 				{Name: "enable", Short: "split the screen", Repeat: shell.RepeatNone, Run: c.Does(runTUI)},

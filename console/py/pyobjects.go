@@ -21,7 +21,7 @@ import (
 func pythonObjectCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "types", Synopsis: "[REGEXP] [N]", Short: "count Python objects by type", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonTypes),
-			Long: "It counts the objects that the garbage collector tracks, and those that these objects and the threads' frames refer to, with their bytes as in sys.getsizeof. It lists the N types with most bytes, by default 20. REGEXP selects types by name. Objects to which no reference leads are found in the pools of the small-object allocator, and marked as unreached: C code holds them, or a reference count was not decremented." +
+			Long: "It counts the objects that the garbage collector tracks, and those that these objects and the threads' frames refer to, with their bytes as in sys.getsizeof. It lists the N types with the most bytes, by default 20. REGEXP selects types by name. Objects to which no reference leads are found in the pools of the small-object allocator, and marked as unreached: C code holds them, or a reference count was not decremented." +
 				"\n\nExamples:\n  py types\n  py types ^app\\. 50"},
 		{Name: "refs", Raw: true, Synopsis: "[-path] OBJECT", Short: "show what refers to a Python object", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonReferrers),
 			Long: "OBJECT is an expression as in py print, or the address of an object. Each reference is shown as an attribute, element or variable, with the object that contains it. -path shows instead a shortest path to it from a module or from a thread's frame. References in C code's own variables and stack are not found." +

@@ -22,7 +22,7 @@ import (
 
 func pythonCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "py", Group: shell.GroupStack, Short: "show what a program does in Python", Needs: shell.NeedData,
+		{Name: "py", Group: shell.GroupStack, Short: "show what a program is doing in Python", Needs: shell.NeedData,
 			Sub: slices.Concat(pythonStopCommands(c), []*shell.Command{
 				{Name: "bt", Aliases: []string{"backtrace", "where"}, Synopsis: "[N | -N]", Short: "show the Python stack of the selected thread", Needs: shell.NeedData, Repeat: shell.RepeatNone, Run: c.Does(runPythonBacktrace),
 					Long: "N shows the innermost N functions, -N the outermost. They are read from the memory of the interpreter, CPython 3.8 to 3.13: nothing runs in the process, and no debug information is needed. `thread apply all py bt` shows all threads. In a capture, and after goto, it shows the functions recorded with the selected event.\n\nExamples:\n  py bt\n  py bt 5\n  thread apply all -s py bt"},
@@ -37,7 +37,7 @@ func pythonCommands(c *desk.Desk) []*shell.Command {
 				{Name: "locals", Synopsis: "[N]", Short: "show the variables of a Python function", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonLocals),
 					Long: "N is the number of its frame in py bt, by default the selected one. Values are read from memory: no __repr__ runs; objects are shown by their attributes.\n\nExample:\n  py locals 2"},
 				{Name: "print", Aliases: []string{"p"}, Raw: true, Synopsis: "EXPR", Short: "show a value of the selected Python function", Needs: shell.NeedObjects, Repeat: shell.RepeatSame, Run: c.Does(runPythonPrint),
-					Long: "EXPR is a local, closure, global or built-in name, followed by .NAME, [KEY] or [FROM:TO] with numbers and texts; or len(EXPR). Nothing runs in the process: properties and other code are refused. `set print elements` bounds how much of a container is shown.\n\nExamples:\n  py print self.cache['key'].rows[0]\n  py print len(queue)\n  py print data[100:120]"},
+					Long: "EXPR is a local, closure, global or built-in name, followed by .NAME, [KEY] or [FROM:TO] with numbers and strings; or len(EXPR). Nothing runs in the process: properties and other code are refused. `set print elements` bounds how much of a container is shown.\n\nExamples:\n  py print self.cache['key'].rows[0]\n  py print len(queue)\n  py print data[100:120]"},
 			}, pythonObjectCommands(c), allocs.PymallocCommands(c))},
 	}
 }

@@ -46,7 +46,7 @@ func supportWords(c *Shell) []*Command {
 		{Name: "pipe", Aliases: []string{"|"}, Group: GroupSupport, Synopsis: "COMMAND | SHELL COMMAND\n-d DELIMITER COMMAND DELIMITER SHELL COMMAND", Raw: true,
 			Short: "pipe a command's output to a shell command", Run: c.does(runPipe), Args: []ArgKind{ArgCommand},
 			Long: "The first | that is not part of || divides the two; -d names another divider.\n\nExamples:\n  pipe allocs | sort -k3 | head\n  | bt | grep parse"},
-		{Name: "echo", Group: GroupSupport, While: RunsAlongside, Synopsis: "TEXT", Raw: true, Short: `print a text; \n is a newline, a final \ suppresses the one at the end`,
+		{Name: "echo", Group: GroupSupport, While: RunsAlongside, Synopsis: "TEXT", Raw: true, Short: `print text; \n is a newline, a final \ suppresses the one at the end`,
 			Repeat: RepeatNone, Run: c.does(runEcho), Long: "Example:\n  echo the next allocation:"},
 		{Name: "set", Group: GroupSupport, Synopsis: "NAME VALUE\nvar ASSIGNMENT\n$NAME = EXPRESSION", Raw: true, Short: "change a setting, a variable of the program, or a variable of hdb", Args: []ArgKind{ArgSetting, ArgValue},
 			Repeat: RepeatNone, Run: c.does(runSet), Long: "`show` lists the settings; `config -save` keeps them for later sessions. `help variables` explains $NAME.\n\nExamples:\n  set listsize 20\n  set var list->used = 0\n  set $i = 0\n  set args -v input.txt > out.txt\n  set environment LD_LIBRARY_PATH=/opt/lib\n  set substitute-path /build /home/me/src"},
@@ -62,7 +62,7 @@ func supportWords(c *Shell) []*Command {
 			Args: []ArgKind{ArgSetting, ArgValue}, Run: c.does(runWith), Long: "Example:\n  with listsize 40 -- list main"},
 		{Name: "trust", Group: GroupSupport, Synopsis: "\nDIRECTORY", Short: "list the directories whose .hdb file is read, or add one",
 			Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: c.does(runTrust),
-			Long: "A .hdb file in the working directory is a list of commands for its project. It can run anything, so hdb reads it only if you trusted it, and only unchanged: if its content, owner or mode has changed, it is not read until you trust it again. It must belong to you or to root, and must not be writable by others. Files that it sources are not checked.\n\nExample:\n  trust ."},
+			Long: "A .hdb file in the working directory is a list of commands for its project. It can run anything, so hdb reads it only if you have trusted it and it has not changed since: if its content, owner or mode has changed, it is not read until you trust it again. It must belong to you or to root, and must not be writable by others. Files that it sources are not checked.\n\nExample:\n  trust ."},
 		{Name: "history", Group: GroupSupport, While: RunsAlongside, Raw: true, Synopsis: "[N]\nADDRESS [N | all]", Short: "list the last typed lines, or the recorded events of an address", Repeat: RepeatNone, Run: c.does(runHistory),
 			Long: "Lines that begin with a blank are not kept. Ctrl-R searches the history.\n\nExample:\n  history 20"},
 	}
