@@ -7,13 +7,13 @@ kept = []
 
 def load(count):
     for number in range(count):
-        kept.append((number, float(number)))
+        kept.append(bytes(400))  # the only object that needs an arena
 
 
 def scratch():
     return mmap.mmap(-1, 4 << 20)
 
 
-load(60_000)
+load(16_700)
 region = scratch()
 os._exit(0)
