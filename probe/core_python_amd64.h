@@ -15,6 +15,27 @@
 	XORQ R9, AX; \
 	IMULQ R13, AX
 
+// PYOWN goes to other if the state R8 is not the thread's, R12 = what pthread_self() returns:
+// if another thread has made it, or runs it now, while this one has released the lock. It goes
+// to own or on if it is. Except for the main thread, what pthread_self() returns is where the
+// stack ends.
+//
+//	clobbers AX, DX
+#define PYOWN(other, own) \
+	MOVQ const_stPyThread(R11), DX; \
+	CMPQ R12, (R8)(DX*1); \
+	JNE  other; \
+	MOVQ const_stPyOnStack(R11), DX; \
+	TESTQ DX, DX; \
+	JEQ  own; \
+	MOVQ (R8)(DX*1), AX; \
+	CMPQ AX, SP; \
+	JCS  other; \
+	CMPQ R12, SP; \
+	JCS  own; \
+	CMPQ AX, R12; \
+	JCC  other
+
 #define PYFACTORS \
 	MOVQ $0x9e3779b97f4a7c15, R13; \
 	MOVQ $0xd1342543de82ef95, R14
@@ -146,9 +167,8 @@ pythonStack:
 	MOVQ (R8), R8
 	TESTQ R8, R8
 	JEQ  pyKept
-	MOVQ const_stPyThread(R11), DX
-	CMPQ R12, (R8)(DX*1)
-	JEQ  pyFound
+	PYOWN(pyKept, pyFound)
+	JMP  pyFound
 
 pyKept:
 	MOVQ const_stPyKey(R11), DX
@@ -164,9 +184,7 @@ pyKept:
 	MOVQ const_tsdValues(R12)(AX*1), R8
 	TESTQ R8, R8
 	JEQ  pyNone
-	MOVQ const_stPyThread(R11), DX
-	CMPQ R12, (R8)(DX*1)
-	JNE  pyNone
+	PYOWN(pyNone, pyFound)
 
 pyFound:
 	MOVQ const_stPyCFrame(R11), DX

@@ -50,6 +50,7 @@ const (
 	stPython      = 1024 // uint32: how a thread's state is found, 0 if no calls are read
 	stPyShim      = 1028 // uint32: the mark of frames that are no calls
 	stPyState     = 1032 // address of the pointer to the state that holds the lock
+	stPyOnStack   = 1040 // in a state: a pointer into the stack of the thread that runs it, 0: it has none
 	stPyThread    = 1048 // in a state: what pthread_self() returns
 	stPyKey       = 1056 // address of the interpreter's key for thread-specific data, 0 unknown
 	stPyCFrame    = 1064 // in a state: the pointer to what has stPyFrame, 0: the state has it

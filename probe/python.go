@@ -13,7 +13,7 @@ import (
 type Python struct {
 	Current                     addr.Run // address
 	Key                         addr.Run // address
-	Thread                      int
+	Thread, OnStack             int
 	CFrame, Frame               int
 	Previous, Code, Instruction int
 	InstructionBits             uint64
@@ -70,7 +70,7 @@ func (w *Python) words() []stateWord {
 		how = pyCurrent
 	}
 	return []stateWord{
-		{stPyState, uint64(w.Current)}, {stPyKey, uint64(w.Key)}, {stPyThread, uint64(w.Thread)},
+		{stPyState, uint64(w.Current)}, {stPyKey, uint64(w.Key)}, {stPyThread, uint64(w.Thread)}, {stPyOnStack, uint64(w.OnStack)},
 		{stPyCFrame, uint64(w.CFrame)}, {stPyFrame, uint64(w.Frame)},
 		{stPyPrevious, uint64(w.Previous)}, {stPyCode, uint64(w.Code)}, {stPyInstr, uint64(w.Instruction)}, {stPyMask, w.InstructionBits},
 		{stPyMark, uint64(w.Mark)}, {stPyMarks, uint64(w.MarkBits)},

@@ -15,9 +15,9 @@ import (
 var (
 	python38 = Python{Thread: 176, Frame: 24, Previous: 24, Code: 32, Instruction: 104, InstructionBits: 1<<32 - 1, Shim: 1<<32 - 1,
 		Lines: 120, FirstLine: 40, Name: 112, Qualname: 112, File: 104, CodeSize: 176}
-	python311 = Python{Thread: 152, CFrame: 56, Frame: 8, Previous: 48, Code: 32, Instruction: 56, InstructionBits: 1<<48 - 1,
+	python311 = Python{Thread: 152, OnStack: 56, CFrame: 56, Frame: 8, Previous: 48, Code: 32, Instruction: 56, InstructionBits: 1<<48 - 1,
 		Mark: 68, MarkBits: 0xffff, Shim: 1<<32 - 1, Lines: 136, FirstLine: 72, Name: 120, Qualname: 128, File: 112, CodeSize: 192}
-	python312 = Python{Thread: 136, CFrame: 56, Previous: 8, Instruction: 56, InstructionBits: 1<<48 - 1,
+	python312 = Python{Thread: 136, OnStack: 56, CFrame: 56, Previous: 8, Instruction: 56, InstructionBits: 1<<48 - 1,
 		Mark: 70, MarkBits: 0xff, Shim: 3, Lines: 136, FirstLine: 68, Name: 120, Qualname: 128, File: 112, CodeSize: 200}
 )
 
@@ -30,6 +30,7 @@ type fakePython struct {
 	key     addr.Run // {is initialized, number}
 	self    addr.Run // the thread's control block
 	state   addr.Run
+	loop    addr.Run // what the state refers to on the stack
 	codes   []addr.Run
 	objects []addr.Run // frames, to use again
 	next    addr.Run   // where there is room
@@ -48,6 +49,7 @@ func newFakePython(l *lab, w Python, th *labThread) (*fakePython, *labThread) {
 	if th == nil {
 		th = f.thread()
 	}
+	f.loop = th.sp + 128
 	l.poke(f.state+addr.Run(w.Thread), th.key)
 	for range 40 {
 		f.codes = append(f.codes, f.code())
@@ -164,7 +166,7 @@ func (f *fakePython) run(n int) (want []PythonCall) {
 	slices.Reverse(want)
 	from := f.state
 	if f.w.CFrame != 0 {
-		from = f.self + 1024
+		from = f.loop
 		l.poke(f.state+addr.Run(f.w.CFrame), uint64(from))
 	}
 	l.poke(from+addr.Run(f.w.Frame), uint64(next))
@@ -250,6 +252,15 @@ func pythonCalls(t *testing.T, w Python, way uint64, counted bool) {
 			t.Fatalf("another instruction: stack %d of %d calls, before %d of %d", other, len(calls), id, n)
 		}
 		l.poke(ip, old)
+	}
+
+	// A state that this thread has made may be run by another, on that one's stack.
+	if f.w.OnStack != 0 {
+		own := f.loop
+		f.loop = th.sp - 4096
+		f.run(3)
+		check("another thread's stack", nil)
+		f.loop = own
 	}
 
 	// Another code object at the place of one is another function.

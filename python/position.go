@@ -115,8 +115,13 @@ func (b *Bodies) Link(frame addr.Run) Field {
 // Units is how many bytes the number counts by which a frame notes its instruction up to 3.10.
 func (b *Bodies) Units() int { return max(b.in.layout.Frame.Units, 1) }
 
-// Runs reports whether a state is that in which its thread holds the interpreter's lock.
-func (b *Bodies) Runs(s State) bool {
+// Runs reports whether a state is still that in which its thread holds the interpreter's lock. sp is
+// the thread's stack pointer.
+func (b *Bodies) Runs(s State, sp addr.Run) bool {
+	if !s.stack.Empty() {
+		loop, err := b.in.mem.Field(s.At, b.in.layout.Thread.OnStack)
+		return err == nil && sp.To(s.stack.End).Contains(loop) && b.in.Holds(s)
+	}
 	n, err := b.in.mem.Word(s.At + addr.Run(b.in.layout.Thread.ID))
 	return err == nil && n == s.Thread && b.in.Holds(s)
 }

@@ -106,7 +106,7 @@ func TestNoState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := in.StatesOf(1); !errors.Is(err, ErrNoState) || !strings.HasPrefix(err.Error(), "the interpreter has not been started") {
+	if _, err := in.StatesOf(1, nil); !errors.Is(err, ErrNoState) || !strings.HasPrefix(err.Error(), "the interpreter has not been started") {
 		t.Errorf("no thread has a state: %v", err)
 	}
 	if _, err := in.StatesAmong([]State{{Thread: 2}}, 1); err != ErrNoState {
@@ -133,8 +133,8 @@ func FuzzFrames(f *testing.F) {
 		if len(states) > maxThreads {
 			t.Errorf("%d states", len(states))
 		}
-		if s, err := in.StateOf(uint64(minor)); err == nil {
-			states = append(states[:min(len(states), 1)], s)
+		if own, err := in.StatesOf(uint64(minor), []Thread{{uint64(minor), addr.Run(0).To(64)}}); err == nil {
+			states = append(states[:min(len(states), 1)], own[0])
 		}
 		for _, s := range states[:min(len(states), 2)] {
 			st, _ := in.Stack(s)

@@ -1,6 +1,7 @@
 package python
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,11 +18,19 @@ const (
 // A State is what the interpreter keeps of a thread: a PyThreadState.
 type State struct {
 	At          addr.Run
-	Thread      uint64 // pthread_self() of the thread
+	Thread      uint64 // pthread_self() of the thread that made it, or runs it: see Locate
 	TID         int    // its kernel's number, 0 up to 3.10
 	Interpreter int64  // 0 is the main one
 
-	interpreter addr.Run // its PyInterpreterState
+	interpreter addr.Run   // its PyInterpreterState
+	loop        addr.Run   // where its innermost call of the interpreter's loop keeps a struct on the stack
+	stack       addr.Range // of the thread that it is known to be run by, else empty
+}
+
+// A Thread is a thread of the program.
+type Thread struct {
+	Self  uint64     // pthread_self(), which is at fs:0
+	Stack addr.Range // its stack, from the stack pointer on; empty where that is not known
 }
 
 // States are those of all threads in all interpreters, newest first.
@@ -90,15 +99,41 @@ var ErrNoFrames = errors.New("the thread is not in a Python function")
 // then the others, whose calls are further out. The first holds the interpreter's lock or, while
 // the lock is released, is what the thread's thread-specific data has; up to 3.11 that is the main
 // interpreter's in others too, and the newest interpreter in which the thread has frames is taken.
-func (in *Interpreter) StatesOf(self uint64) ([]State, error) {
+//
+// From 3.10 to 3.12 those that run on the stack of one of the threads are its, the innermost first.
+func (in *Interpreter) StatesOf(self uint64, threads []Thread) ([]State, error) {
 	all, err := in.States()
 	if err != nil && len(all) == 0 {
 		return nil, err
 	}
+	in.Locate(all, threads)
 	return in.StatesAmong(all, self)
 }
 
-// StatesAmong is StatesOf of all states that have been read, at the same stop.
+// Locate gives states to the threads that run them. A state notes the thread that made it, but any
+// other may run it: before 3.13 that is usual for those of sub-interpreters. From 3.10 to 3.12 a
+// state refers to a struct of the interpreter's loop on the stack. Where that is on none of those
+// which are known, the state stays with the thread that made it.
+func (in *Interpreter) Locate(all []State, threads []Thread) {
+	if in.layout.Thread.OnStack == 0 {
+		return
+	}
+	for i := range all {
+		s := &all[i]
+		loop, err := in.mem.Field(s.At, in.layout.Thread.OnStack)
+		if err != nil {
+			continue
+		}
+		for _, t := range threads {
+			if t.Stack.Contains(loop) {
+				s.Thread, s.loop, s.stack = t.Self, loop, t.Stack
+				break
+			}
+		}
+	}
+}
+
+// StatesAmong is StatesOf of all states that have been read and located, at the same stop.
 func (in *Interpreter) StatesAmong(all []State, self uint64) ([]State, error) {
 	var own []State
 	for _, s := range all {
@@ -113,6 +148,10 @@ func (in *Interpreter) StatesAmong(all []State, self uint64) ([]State, error) {
 		}
 		return nil, ErrNoState
 	case 1:
+		return own, nil
+	}
+	slices.SortStableFunc(own, innerFirst)
+	if !own[0].stack.Empty() {
 		return own, nil
 	}
 	i := slices.IndexFunc(own, in.Holds)
@@ -130,13 +169,17 @@ func (in *Interpreter) StatesAmong(all []State, self uint64) ([]State, error) {
 	return own, nil
 }
 
-// StateOf is the first of StatesOf.
-func (in *Interpreter) StateOf(self uint64) (State, error) {
-	own, err := in.StatesOf(self)
-	if err != nil {
-		return State{}, err
+// innerFirst orders states by where they are on the stack, those of which that is not known last.
+func innerFirst(a, b State) int {
+	switch {
+	case a.stack.Empty() && b.stack.Empty():
+		return 0
+	case a.stack.Empty():
+		return 1
+	case b.stack.Empty():
+		return -1
 	}
-	return own[0], nil
+	return cmp.Compare(a.loop, b.loop)
 }
 
 // Holds reports whether a thread has the interpreter's lock in this state.

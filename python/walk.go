@@ -12,7 +12,8 @@ type Walk struct {
 	Current addr.Run // address of the pointer to the state that holds the lock, 0 from 3.12 on
 	Key     addr.Run // address of the key for thread-specific data: two ints, whether it is valid and which it is
 
-	Thread        int // in a state: what pthread_self() returns
+	Thread        int // in a state: what pthread_self() returned in the thread that made it
+	OnStack       int // a pointer into the stack of the thread that runs it, 0 without
 	CFrame, Frame int // the innermost frame; a CFrame is the pointer to what has that, 0 without
 
 	Previous, Code, Instruction int    // in a frame
@@ -39,7 +40,7 @@ func (in *Interpreter) FreedCode() addr.Run {
 func (in *Interpreter) Walk() Walk {
 	l := in.layout
 	w := Walk{
-		Key: in.runtime + addr.Run(l.Runtime.Key), Thread: l.Thread.ID, CFrame: l.Thread.CFrame, Frame: l.Thread.Frame,
+		Key: in.runtime + addr.Run(l.Runtime.Key), Thread: l.Thread.ID, OnStack: l.Thread.OnStack, CFrame: l.Thread.CFrame, Frame: l.Thread.Frame,
 		Previous: l.Frame.Previous, Code: l.Frame.Code, Instruction: l.Frame.Instruction, InstructionBits: 1<<48 - 1,
 		Shim: noShim, Lines: l.Code.Lines, FirstLine: l.Code.FirstLine,
 		Name: l.Code.Name, Qualname: cmp.Or(l.Code.Qualname, l.Code.Name), File: l.Code.File, CodeSize: l.Code.Size,

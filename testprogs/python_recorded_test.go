@@ -31,6 +31,49 @@ func TestPythonRecorded(t *testing.T) {
 	}
 }
 
+// TestPythonReleased records blocks of a thread that has released the interpreter's lock, while another thread runs a
+// sub-interpreter which the first one has made: no function of that is in its stacks.
+func TestPythonReleased(t *testing.T) {
+	for _, p := range pythons(t) {
+		if minorOf(t, p) < 10 {
+			continue // nothing tells which thread runs it
+		}
+		for _, probe := range []string{"on", "off"} {
+			if probe == "off" && testing.Short() && p != "/usr/bin/python3" {
+				continue // the rule is the same
+			}
+			for _, args := range [][]string{nil, {"thread"}} {
+				t.Run(strings.TrimPrefix(p, "/")+",probe="+probe+strings.Join(args, ","), func(t *testing.T) {
+					t.Parallel()
+					file := filepath.Join(t.TempDir(), "released.hdb")
+					cmd := exec.Command(HDB(t), append([]string{"-batch", "-nx", "-ex", "set probe " + probe, "-ex", "start", "-ex", "record start", "-ex", "continue",
+						"-ex", "save " + file, "--args", p, "testdata/python/released.py"}, args...)...)
+					if out, err := cmd.CombinedOutput(); err != nil {
+						t.Fatalf("%v\n%.2000s", err, out)
+					}
+					out, err := exec.Command(HDB(t), "export", "collapsed", "--measure", "count", "-o", "-", file).Output()
+					if err != nil {
+						t.Fatal(err)
+					}
+					works := 0
+					for line := range bytes.Lines(out) {
+						switch {
+						case !bytes.Contains(line, []byte("scandir")):
+						case bytes.Contains(line, []byte(";works;")):
+							works++
+						default:
+							t.Errorf("not called by works: %s", line)
+						}
+					}
+					if works == 0 {
+						t.Errorf("nothing is called by works\n%s", out)
+					}
+				})
+			}
+		}
+	}
+}
+
 // recordedInPython compares at least so many stacks.
 func recordedInPython(t *testing.T, p, script, probe string, least int) {
 	file := filepath.Join(t.TempDir(), "frames.hdb")

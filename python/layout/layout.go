@@ -52,6 +52,7 @@ type Thread struct {
 	Next, ID, Native int // pthread_self(), and the kernel's number, from 3.11 on
 	Frame            int // the innermost frame, or the struct that points to it
 	CFrame           int // where that struct does; 0 if there is none
+	OnStack          int // a pointer to a struct of the interpreter's loop, on the stack of the thread that runs it; 0 if there is none
 }
 
 // Lock is of struct _gil_runtime_state: who took it last, and whether it is taken.

@@ -138,7 +138,7 @@ func (p *Python) Stack() (Stack, error) {
 
 // add adds what the thread does in one interpreter.
 func (p *Python) add(s *Stack, r File) error {
-	states, err := pythonStates(p.target, r.In, p.sel.Cur.Thread)
+	states, err := new(Stacks).states(p.target, r.In, p.sel.Cur.Thread)
 	if err != nil {
 		return err
 	}
@@ -247,15 +247,11 @@ func (p *Python) state(in *python.Interpreter, t *inferior.Thread) (python.State
 
 // State is what the interpreter that a stopped thread is in keeps of it.
 func State(c *target.Target, in *python.Interpreter, t *inferior.Thread) (python.State, error) {
-	all, err := pythonStates(c, in, t)
-	if err != nil {
-		return python.State{}, err
-	}
-	return all[0], nil
+	return new(Stacks).State(c, in, t)
 }
 
-// pythonStates are those of a thread in all interpreters, the one that it is in first.
-func pythonStates(c *target.Target, in *python.Interpreter, t *inferior.Thread) ([]python.State, error) {
+// states are those of a thread in all interpreters, the one that it is in first.
+func (k *Stacks) states(c *target.Target, in *python.Interpreter, t *inferior.Thread) ([]python.State, error) {
 	regs, err := t.Regs()
 	if err != nil {
 		return nil, err
@@ -265,7 +261,11 @@ func pythonStates(c *target.Target, in *python.Interpreter, t *inferior.Thread) 
 	if err != nil {
 		return nil, fmt.Errorf("thread %d: %w", t.Num, err)
 	}
-	all, err := in.StatesOf(uint64(self))
+	threads, err := k.known(c)
+	if err != nil {
+		return nil, fmt.Errorf("thread %d: %w", t.Num, err)
+	}
+	all, err := in.StatesOf(uint64(self), threads)
 	if err != nil {
 		return nil, fmt.Errorf("thread %d: %w", t.Num, err)
 	}

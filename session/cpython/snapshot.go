@@ -113,8 +113,10 @@ func (p *Python) Process(pid int, w SnapshotWants) (s *Snapshot, err error) {
 		return nil, err
 	}
 	states := make([][]python.State, len(all))
+	stacks, _ := new(Stacks).among(pid, proc.Threads(), proc.Maps) // without, states stay with those that made them
 	for i, r := range all {
 		states[i], _ = r.In.States() // of a list that is broken, up to there
+		r.In.Locate(states[i], stacks)
 	}
 	for _, t := range proc.Threads() {
 		row := pythonThread(t, mem, all, states, w.Locals)

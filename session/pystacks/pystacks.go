@@ -29,15 +29,16 @@ import (
 type Stacks struct {
 	target *target.Target
 
-	mu    sync.Mutex
-	in    *python.Interpreter // nil: there is none, or none that is known; of several the first
-	code  *python.Calls       // its calls that the probe reads
-	path  string              // of its file
-	loops codeLoops
-	where map[line]addr.Run // code addresses of positions
-	calls []pythonCalls     // of the probe, by their PythonID
-	read  []python.Call     // those that are kept now
-	last  []placed          // the frames of the last ones, from the outermost
+	mu     sync.Mutex
+	in     *python.Interpreter // nil: there is none, or none that is known; of several the first
+	code   *python.Calls       // its calls that the probe reads
+	path   string              // of its file
+	loops  codeLoops
+	stacks cpython.Stacks
+	where  map[line]addr.Run // code addresses of positions
+	calls  []pythonCalls     // of the probe, by their PythonID
+	read   []python.Call     // those that are kept now
+	last   []placed          // the frames of the last ones, from the outermost
 
 	// Native and merged are memory for the stacks of WithPython, which come one by one.
 	Native, merged []addr.Run
@@ -114,6 +115,7 @@ func (x *Stacks) Open(fresh bool) error {
 	}
 	before := x.code
 	x.in, x.code, x.path, x.loops, x.where, x.last = nil, nil, "", codeLoops{}, map[line]addr.Run{}, nil
+	x.stacks = cpython.Stacks{}
 	files, _, err := cpython.Files(x.target, x.target.Image)
 	if len(files) > 0 {
 		x.in, x.path = files[0].In, files[0].Where
@@ -129,7 +131,7 @@ func (x *Stacks) Open(fresh bool) error {
 	}
 	w := x.in.Walk()
 	return x.target.Probe.FollowPython(&probe.Python{
-		Current: w.Current, Key: w.Key, Thread: w.Thread, CFrame: w.CFrame, Frame: w.Frame,
+		Current: w.Current, Key: w.Key, Thread: w.Thread, OnStack: w.OnStack, CFrame: w.CFrame, Frame: w.Frame,
 		Previous: w.Previous, Code: w.Code, Instruction: w.Instruction, InstructionBits: w.InstructionBits,
 		Mark: w.Mark, MarkBits: w.MarkBits, Shim: w.Shim, Lines: w.Lines, FirstLine: w.FirstLine,
 		Name: w.Name, Qualname: w.Qualname, File: w.File, CodeSize: w.CodeSize, Freed: x.in.FreedCode(),
@@ -361,7 +363,7 @@ func (x *Stacks) Insert(t *inferior.Thread, raw unwind.Stack) unwind.Stack {
 	if len(at) == 0 {
 		return raw
 	}
-	state, err := cpython.State(x.target, x.in, t)
+	state, err := x.stacks.State(x.target, x.in, t)
 	if err != nil {
 		return raw // the thread does not run Python
 	}

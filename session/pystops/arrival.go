@@ -90,7 +90,11 @@ func (p *Stops) Gone(l *Line) {
 
 // state is what the interpreter keeps of a thread. A thread that runs code of several interpreters has several.
 func (f *interpreter) state(c *target.Target, t *inferior.Thread) (python.State, error) {
-	if s, ok := f.states[t]; ok && f.bodies.Runs(s) {
+	regs, err := t.Regs()
+	if err != nil {
+		return python.State{}, err
+	}
+	if s, ok := f.states[t]; ok && f.bodies.Runs(s, addr.Run(regs.SP())) {
 		return s, nil
 	}
 	s, err := cpython.State(c, f.In, t)
