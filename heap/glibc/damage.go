@@ -10,7 +10,7 @@ import (
 
 // A Damage is a field in which the heap does not hold together.
 type Damage struct {
-	Arena int      // index in Arenas; -1 of a tcache
+	Arena int      // index in Arenas; -1 of a tcache, or if it is not known which copy of the C library has the chunk
 	TID   int      // of the thread whose tcache it is
 	Chunk addr.Run // header of the chunk, or the struct that has the field
 	Field string   // of struct malloc_chunk; of other structs with their name
@@ -129,7 +129,7 @@ func (h *Heap) report(d Damage) {
 	}
 }
 
-// giveUp tells that a search ended at its bound, however much else is found.
-func (h *Heap) giveUp(arena int, at addr.Run) {
-	h.damage = append(h.damage, Damage{Arena: arena, Chunk: at, Field: "size", Kind: Unsearched})
+// unsearched tells that a search ended at its bound. It goes into Heap.damage however much is there.
+func unsearched(arena int, at addr.Run) Damage {
+	return Damage{Arena: arena, Chunk: at, Field: "size", Kind: Unsearched}
 }

@@ -1,6 +1,10 @@
 package glibc
 
-import "hdb/internal/addr"
+import (
+	"slices"
+
+	"hdb/internal/addr"
+)
 
 // A mapped region is what a main arena got by one mmap.
 type mappedRegion struct {
@@ -9,6 +13,7 @@ type mappedRegion struct {
 	sure   bool // that it is the arena's
 	pieces []*piece
 	frees  []freeChunk
+	damage [2]int // in Heap.damage, [first, end)
 }
 
 // mainMappings walks what main arenas got by mmap when brk failed. Such memory begins with a page, and
@@ -71,9 +76,10 @@ func nextTop(mains []*Arena, r addr.Range) (next *Arena, ok bool) {
 
 // mapped walks a region that begins in a mapping.
 func (w *walker) mapped(r *region) *mappedRegion {
-	first, free := len(w.pieces), len(r.arena.frees)
+	first, free, damage := len(w.pieces), len(r.arena.frees), len(w.heap.damage)
 	end := max(w.region(*r), r.Start+1)
-	m := &mappedRegion{arena: r.arena, sure: r.last && end > r.arena.Top, pieces: w.pieces[first:], frees: r.arena.frees[free:]}
+	m := &mappedRegion{arena: r.arena, sure: r.last && end > r.arena.Top, pieces: w.pieces[first:], frees: r.arena.frees[free:],
+		damage: [2]int{damage, len(w.heap.damage)}}
 	m.Range = r.Start.To(min((end+pageSize-1)&^(pageSize-1), r.End))
 	r.arena.frees = r.arena.frees[:free:free]
 	return m
@@ -95,7 +101,7 @@ func (w *walker) attribute(mains []*Arena, found []*mappedRegion) {
 			}
 		}
 		if m.sure {
-			m.belong()
+			m.belong(w.heap)
 		} else {
 			rest = append(rest, m)
 		}
@@ -111,16 +117,23 @@ func (w *walker) attribute(mains []*Arena, found []*mappedRegion) {
 				m.arena, most = a, missing
 			}
 		}
-		m.belong()
+		m.belong(w.heap)
 	}
 }
 
-// belong gives the region to its arena.
-func (m *mappedRegion) belong() {
+// belong gives the region to its arena. Its damage is no arena's if that is not sure.
+func (m *mappedRegion) belong(h *Heap) {
 	m.arena.Heaps = append(m.arena.Heaps, m.Range)
 	m.arena.frees = append(m.arena.frees, m.frees...)
 	for _, p := range m.pieces {
 		p.arena, p.guessed = m.arena.Index, !m.sure
+	}
+	for i := m.damage[0]; i < m.damage[1]; i++ {
+		d := &h.damage[i]
+		d.Arena, d.Passing = m.arena.Index, m.arena.Locked
+		if !m.sure {
+			d.Arena, d.Passing = -1, slices.ContainsFunc(h.arenas, func(a Arena) bool { return a.Main && a.Locked })
+		}
 	}
 }
 

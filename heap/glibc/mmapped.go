@@ -50,7 +50,7 @@ func (h *Heap) mmapped() []*piece {
 		f.pages(r)
 	}
 	if f.bound.reached() {
-		h.giveUp(-1, h.params.start)
+		h.damage = append(h.damage, unsearched(-1, h.params.start))
 	}
 	return f.found
 }

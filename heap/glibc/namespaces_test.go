@@ -81,3 +81,43 @@ func namespaces(t *testing.T, program string, copies int) {
 		t.Error(d)
 	}
 }
+
+// TestNamespacesDamage has damage in copies of the C library named by the arena that it is in, or none if that is not known.
+func TestNamespacesDamage(t *testing.T) {
+	src, lines := stopped(t, "threads", compiled(t, "namespaces.c"), "3", "break")
+	h, err := Open(t.Context(), src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	library, broken := map[int]int{}, map[addr.Run]int{} // by copy, as the program numbers them; the copy of a chunk
+	for _, line := range lines {
+		var k int
+		var at addr.Run
+		var size uint64
+		if _, err := fmt.Sscanf(line, "broken %d 0x%x", &k, &at); err == nil {
+			broken[at] = k
+		} else if _, err := fmt.Sscanf(line, "block %d 0x%x %d", &k, &at, &size); err == nil {
+			if x, _, ok := h.Header(at); ok && x.Arena >= 0 && !h.Arenas()[x.Arena].Main {
+				library[k] = h.Arenas()[x.Arena].Library
+			}
+		}
+	}
+	if len(library) < 3 || len(broken) < 30 {
+		t.Fatalf("blocks of copies %v, %d broken chunks", library, len(broken))
+	}
+	named := map[int]bool{}
+	for _, d := range h.Damage() {
+		k, ok := broken[d.Chunk]
+		if !ok || d.Arena < 0 {
+			continue
+		}
+		a := h.Arenas()[d.Arena]
+		named[k] = true
+		if a.Library != library[k] || !a.Main {
+			t.Errorf("chunk %v of copy %d is in arena %d, of library %d, want %d", d.Chunk, k, d.Arena, a.Library, library[k])
+		}
+	}
+	if len(named) != 3 {
+		t.Errorf("damage is named in copies %v, want 1 to 3", named)
+	}
+}

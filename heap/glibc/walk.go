@@ -123,7 +123,7 @@ func (w *walker) damaged(r *region, p addr.Run, kind DamageKind, word, arg uint6
 func (w *walker) giveUp(arena int, at addr.Run) {
 	if !w.gaveUp {
 		w.gaveUp = true
-		w.heap.giveUp(arena, at)
+		w.heap.damage = append(w.heap.damage, unsearched(arena, at))
 	}
 }
 

@@ -1,6 +1,7 @@
 // Has copies of the C library in namespaces of their own (dlmopen(3)), and two threads that allocate from all of them until
 // each heap has several mappings. It tells the blocks, "block COPY ADDRESS USABLE", and
-// what fs is in the threads. Then it stops. `namespaces COPIES`
+// what fs is in the threads. Then it stops. `namespaces COPIES [break]`; with break it first writes behind some blocks of the
+// copies' main arenas, and tells "broken COPY ADDRESS" of the chunks there.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <malloc.h>
@@ -40,6 +41,18 @@ static void *fill(void *arg)
 	return NULL;
 }
 
+static void breaks(int k)
+{
+	for (int i = 0; i < SLOTS / 2; i++) {
+		char *block = copies[k].slots[i];
+		if (!block || i % 50 || ((size_t *)block)[-1] & 6) // of a mapping of its own, or of another arena
+			continue;
+		char *next = block + copies[k].usable(block);
+		*(size_t *)next = 0x4141414141414141;
+		printf("broken %d %p\n", k, next - 8);
+	}
+}
+
 static pthread_barrier_t filled;
 
 static void *second(void *arg)
@@ -74,6 +87,8 @@ int main(int argc, char **argv)
 		for (int i = 0; i < SLOTS; i++)
 			if (copies[k].slots[i])
 				printf("block %d %p %zu\n", k, copies[k].slots[i], copies[k].usable(copies[k].slots[i]));
+	for (int k = 1; k < count && argc > 2; k++)
+		breaks(k);
 	printf("threads %p %p\n", (void *)pthread_self(), (void *)t);
 	fflush(stdout);
 	raise(SIGSTOP);
