@@ -7,6 +7,7 @@ type Doubts struct {
 	Other    string         // the allocator that is not walked; "" none
 	Torn     int            // places of jemalloc's and Go's heap that did not hold together: a thread was changing them
 	Uncached bool           // no thread's cache of jemalloc was found: what it has would be shown as live
+	Foreign  bool           // a copy of the C library is of another release, and not walked
 	Locked   int            // arenas that a thread is in the middle of a change of
 	Damage   []glibc.Damage // where the heap does not hold together
 	More     int            // further such places
@@ -22,7 +23,7 @@ func (m *Image) Doubts() Doubts {
 		d.Stale, d.Walked = m.blocks.stale, m.blocks.walked.Blocks
 	}
 	if h, err := m.Heap(); err == nil {
-		d.Damage, d.More = h.Damage(), h.MoreDamage()
+		d.Damage, d.More, d.Foreign = h.Damage(), h.MoreDamage(), h.OtherRelease()
 		for _, a := range h.Arenas() {
 			if a.Locked {
 				d.Locked++

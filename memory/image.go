@@ -49,8 +49,10 @@ type Source struct {
 
 	// Libcs are the paths, as in the mappings, of the modules that have glibc's malloc, the program's first. Guessed tells that
 	// it is a program that may have it: what is in its memory tells.
+	// Libc is an address in the one whose malloc the program itself calls, 0 if that is not known.
 	Libcs   []string
 	Guessed bool
+	Libc    addr.Run
 	// Go tells where a Go runtime has its heap, and an error why that is not known; nil: there is no runtime.
 	// Memory and Stacks are the Image's.
 	Go func() (golang.Source, error)
@@ -196,7 +198,7 @@ func (m *Image) Heap() (*glibc.Heap, error) {
 		m.err = m.noWalk(errNoLibc)
 		return nil, m.err
 	}
-	src := glibc.Source{Source: m.process(), Libcs: m.src.Libcs}
+	src := glibc.Source{Source: m.process(), Libcs: m.src.Libcs, Program: m.src.Libc}
 	var h *glibc.Heap
 	cut, err := m.within(func(ctx context.Context) (err error) {
 		h, err = glibc.Open(ctx, src)

@@ -102,6 +102,7 @@ func (v *arenaView) row(o *screen.Output, name string) []screen.Span {
 type mallocView struct {
 	Jemalloc  *jemallocView     `json:"jemalloc,omitempty"`
 	Allocator string            `json:"other_allocator,omitempty"`
+	Release   bool              `json:"other_release,omitempty"`
 	Arenas    []arenaView       `json:"arenas"`
 	Mapped    uint64            `json:"mapped_bytes"`
 	Mappings  uint64            `json:"mapped_blocks"`
@@ -114,7 +115,7 @@ type mallocView struct {
 }
 
 func viewMalloc(sizes units.Sizes, a *heaps.AllocatorAnswer) mallocView {
-	v := mallocView{Allocator: a.Other, TCaches: len(a.TCaches()), More: a.MoreDamage()}
+	v := mallocView{Allocator: a.Other, Release: a.OtherRelease(), TCaches: len(a.TCaches()), More: a.MoreDamage()}
 	for i := range a.Arenas() {
 		v.Arenas = append(v.Arenas, viewArena(a, i))
 	}
@@ -201,6 +202,9 @@ func printMalloc(o *screen.Output, a *heaps.AllocatorAnswer, v *mallocView) {
 	title := fmt.Sprintf("malloc of %s: %s, %s", whose, units.Count(len(v.Arenas), "arena"), units.Count(v.TCaches, "tcache"))
 	if v.Allocator != "" {
 		title += "; the program also has " + v.Allocator + ", which is not shown here"
+	}
+	if v.Release {
+		title += "; a copy of the C library that is of another release is not shown here"
 	}
 	o.Line(screen.Plain(title))
 	var rows [][]screen.Span

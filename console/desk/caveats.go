@@ -55,6 +55,9 @@ func doubtTexts(d *heaps.Doubts, sizes units.Sizes) (all []string) {
 	if d.Uncached {
 		say("no tcache of jemalloc was found: what threads have in one is shown as live")
 	}
+	if d.Foreign {
+		say("the heap of a copy of the C library that is of another release was not walked: its blocks are unknown, and so is what they hold")
+	}
 	if d.Locked > 0 {
 		say("a thread is inside malloc or free: blocks that it works on may be shown wrong")
 	}

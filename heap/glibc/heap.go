@@ -101,6 +101,7 @@ type Heap struct {
 	src     Source
 	mem     *memory
 	libs    []library
+	foreign bool       // a library that was used is not among them: it is of another release
 	arenas  []Arena    // those of each library follow each other
 	params  parameters // of the program's library, but mmaps and mmapped are of all
 	pieces  []*piece   // ascending
@@ -358,6 +359,9 @@ func (h *Heap) Spans() []Span {
 // libc's data, heap_info and malloc_state at the starts of heaps, and the pointers to tcaches in TLS. With the spans they are
 // what a search for roots must leave out.
 func (h *Heap) Own() []addr.Range { return h.own }
+
+// OtherRelease reports whether a copy of the C library was left out, as it is of another release than the program's own.
+func (h *Heap) OtherRelease() bool { return h.foreign }
 
 // Damage is where the heap does not hold together, in the order found.
 func (h *Heap) Damage() []Damage { return h.damage }

@@ -8,33 +8,43 @@ import (
 )
 
 // A library is one copy of the C library in the process, with arenas of its own. There are several after dlmopen(3),
-// with the auditors of LD_AUDIT, and if a static executable uses dlopen(3). All are of one release.
+// with the auditors of LD_AUDIT, and if a static executable uses dlopen(3). All are of the release of the program's own.
 type library struct {
-	parts  []section
-	params parameters
-	arenas []Arena // until all libraries are found
-	caches [2]int  // its tcaches in Heap.tcaches, [first, end)
+	program bool // it is known to be the one that the program itself calls
+	parts   []section
+	params  parameters
+	arenas  []Arena // until all libraries are found
+	caches  [2]int  // its tcaches in Heap.tcaches, [first, end)
 }
 
 // findLibraries finds the libraries whose malloc was used, with their arenas.
 func (h *Heap) findLibraries() {
-	for _, parts := range h.mem.sections() {
+	all := h.mem.sections()
+	program := programFirst(all, h.src.Program)
+	for i, parts := range all {
 		before := h.mem.layout
-		l := library{parts: parts}
+		l := library{parts: parts, program: program && i == 0}
 		if main := h.mem.mainArena(parts); main != 0 {
 			l.arenas = h.mem.arenas(main)
 			l.params = h.mem.parameters(parts, &l.arenas[0])
 		}
-		if known := len(h.libs) > 0; l.unused() || known && h.mem.layout.stateLayout != before.stateLayout {
+		known := len(h.libs) > 0
+		other := known && !l.unused() && h.mem.layout.stateLayout != before.stateLayout
+		h.foreign = h.foreign || other
+		if l.unused() || other {
 			h.mem.layout = before
 			continue
 		}
 		h.libs = append(h.libs, l)
 	}
-	// Only the program's own library may use brk. Where that has failed, it is the one that was mapped first.
+	// Only the program's own library may use brk. Where that has failed and nothing else tells, it is the one that was mapped first.
 	slices.SortStableFunc(h.libs, func(a, b library) int {
 		x, y := &a.arenas[0], &b.arenas[0]
 		switch {
+		case a.program:
+			return -1
+		case b.program:
+			return 1
 		case x.Contiguous() && !y.Contiguous():
 			return -1
 		case y.Contiguous() && !x.Contiguous():
@@ -57,6 +67,19 @@ func (h *Heap) findLibraries() {
 		h.params.mmaps += l.params.mmaps
 		h.params.mmapped += l.params.mmapped
 	}
+}
+
+// programFirst moves the data of the program's own library to the front, if it is known which that is. The data of a module
+// is behind its code.
+func programFirst(libraries [][]section, own addr.Run) (known bool) {
+	i := slices.IndexFunc(libraries, func(parts []section) bool { return parts[len(parts)-1].End > own })
+	if own == 0 || i < 0 {
+		return false
+	}
+	program := libraries[i]
+	copy(libraries[1:i+1], libraries[:i])
+	libraries[0] = program
+	return true
 }
 
 // unused reports whether the library has no arena, or only that which the C library of 2.43 makes when the program

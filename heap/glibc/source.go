@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"hdb/heap/resident"
+	"hdb/internal/addr"
 )
 
 // ErrNotUsed tells that the allocator of the C library never ran: it has no arena that any
@@ -16,4 +17,6 @@ type Source struct {
 	// Libcs are the paths, as in Mappings, of the modules that have glibc's malloc, the program's first: the
 	// C library, or a static executable. Each may be loaded several times.
 	Libcs []string
+	// Program is an address in the module whose malloc the program itself calls, 0 if that is not known.
+	Program addr.Run
 }

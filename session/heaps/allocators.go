@@ -10,9 +10,11 @@ import (
 	"hdb/breakpoints"
 	"hdb/heap/jemalloc"
 	"hdb/inferior"
+	"hdb/internal/addr"
 	"hdb/internal/lazyregexp"
 	"hdb/internal/modkind"
 	"hdb/names"
+	"hdb/session/target"
 	"hdb/symbols"
 )
 
@@ -99,6 +101,7 @@ func (h *Heap) text(o *symbols.Object) allocatorText {
 // foundAllocators are the allocators of a program.
 type foundAllocators struct {
 	libcs   []string // paths of the modules that have glibc's malloc, the program's first
+	libc    addr.Run // where the program's is, 0 not known
 	guessed bool     // that is a program without symbols that may have it
 	other   string   // name of one that is before it, "" none
 	version string   // of other, "" not known
@@ -107,22 +110,27 @@ type foundAllocators struct {
 // allocator finds the modules that have glibc's malloc, and an allocator that is before it.
 func (h *Heap) allocator() (f foundAllocators) {
 	images := h.target.Names.Images()
+	var libcs []names.Image
 	for _, m := range images {
 		if f.other == "" {
 			f.other, f.version = h.otherAllocator(m)
 		}
-		if !slices.Contains(f.libcs, m.Name) && (m.Object.Defines("gnu_get_libc_version") && m.Object.Defines("malloc") || m.Object.Defines("__libc_malloc")) {
+		if m.Object.Defines("gnu_get_libc_version") && m.Object.Defines("malloc") || m.Object.Defines("__libc_malloc") {
+			libcs = append(libcs, m)
+		}
+	}
+	if f.other == muslName {
+		return f
+	}
+	if own, ok := h.programsLibc(images, libcs); ok {
+		f.libcs, f.libc = []string{own.Name}, codeOf(own)
+	}
+	for _, m := range libcs {
+		if !slices.Contains(f.libcs, m.Name) {
 			f.libcs = append(f.libcs, m.Name)
 		}
 	}
-	switch {
-	case f.other == muslName:
-		f.libcs = nil
-		return f
-	case len(f.libcs) > 0 && len(images) > 0 && images[0].Object.File.Header().Interp == "" && !slices.Contains(f.libcs, images[0].Name):
-		f.libcs = slices.Insert(f.libcs, 0, images[0].Name) // static, without symbols: it has used dlopen(3)
-		return f
-	case len(f.libcs) > 0 || f.other != "":
+	if len(f.libcs) > 0 || f.other != "" {
 		return f
 	}
 	// Static, perhaps without symbols: constants tell, and what its data holds.
@@ -143,6 +151,38 @@ func (h *Heap) allocator() (f foundAllocators) {
 		f.libcs, f.guessed = []string{mods[0].Name}, true
 	}
 	return f
+}
+
+// programsLibc is the module with the malloc which the program itself calls, one of those with glibc's: the first in the
+// dynamic linker's list for the program's namespace, in the order of which it looks for symbols.
+func (h *Heap) programsLibc(images, libcs []names.Image) (own names.Image, ok bool) {
+	if len(libcs) == 0 {
+		return own, false
+	}
+	t := target.TLS{Target: h.target}
+	if debug := t.Debug(); debug != 0 {
+		t.LinkMaps(debug, func(_ addr.Run, bias uint64) bool {
+			i := slices.IndexFunc(libcs, func(m names.Image) bool { return uint64(m.Bias) == bias })
+			if ok = i >= 0; ok {
+				own = libcs[i]
+			}
+			return !ok
+		})
+	}
+	if !ok && images[0].Object.File.Header().Interp == "" {
+		return images[0], true // static, without symbols: it has used dlopen(3)
+	}
+	return own, ok
+}
+
+// codeOf is where the code of a module begins, 0 if it has none.
+func codeOf(m names.Image) addr.Run {
+	for _, s := range m.Object.File.Segments() {
+		if s.Exec {
+			return s.Addr.Run(m.Bias)
+		}
+	}
+	return 0
 }
 
 // otherAllocator is the allocator other than glibc's that a module is known to have by its name or its functions, and its version.

@@ -143,7 +143,7 @@ func (h *Heap) source() (memory.Source, error) {
 		}
 	}
 	found := h.allocator()
-	src.Libcs, src.Guessed, src.Other, src.Version = found.libcs, found.guessed, found.other, found.version
+	src.Libcs, src.Libc, src.Guessed, src.Other, src.Version = found.libcs, found.libc, found.guessed, found.other, found.version
 	src.Unread = h.target.Unread()
 	src.Go = h.GoHeap()
 	src.Inner = h.pythonInner

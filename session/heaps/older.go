@@ -120,7 +120,7 @@ func (h *olderBlocks) walk() *glibc.Heap {
 	if len(found.libcs) == 0 || found.other != "" {
 		return nil
 	}
-	src := glibc.Source{Source: resident.Source{Memory: h.target.Proc}, Libcs: found.libcs}
+	src := glibc.Source{Source: resident.Source{Memory: h.target.Proc}, Libcs: found.libcs, Program: found.libc}
 	maps, err := h.target.Proc.Maps()
 	if err != nil {
 		return nil

@@ -224,12 +224,8 @@ type tlsModule struct {
 func (h *heapSpace) tlsModules() (all []tlsModule) {
 	t := target.TLS{Target: h.target}
 	at := map[uint64]int{} // by bias
-	var debug addr.Run
 	for _, o := range h.target.Names.Images() {
 		program := h.target.Names.Program != nil && o.Object == h.target.Names.Program.Object
-		if program {
-			debug = t.DebugStruct(o.Object, o.Bias)
-		}
 		seg, has := target.ProgramHeader(o.Object, target.PTTLS)
 		if !has || seg.MemSize == 0 {
 			continue
@@ -242,7 +238,7 @@ func (h *heapSpace) tlsModules() (all []tlsModule) {
 		all = append(all, m)
 	}
 	offsetAt, ok := t.Field("link_map_l_tls_offset")
-	index := 0
+	index, debug := 0, t.Debug()
 	if debug == 0 {
 		return all
 	}

@@ -97,15 +97,12 @@ func (t *TLS) Block(m values.Module) (addr.Run, error) {
 // the how manieth of those with thread-local storage it is.
 func (t *TLS) linkMap(m values.Module) (entry addr.Run, index int, err error) {
 	with := map[uint64]bool{} // the biases of modules with thread-local storage
-	var debug addr.Run
 	for _, o := range t.Target.Names.Images() {
 		if _, ok := ProgramHeader(o.Object, PTTLS); ok {
 			with[uint64(o.Bias)] = true
 		}
-		if t.Target.Names.Program != nil && o.Object == t.Target.Names.Program.Object {
-			debug = t.DebugStruct(o.Object, o.Bias)
-		}
 	}
+	debug := t.Debug()
 	if debug == 0 {
 		return 0, 0, errors.New("thread-local: the program has no list of its libraries")
 	}
@@ -145,9 +142,27 @@ func (t *TLS) LinkMaps(debug addr.Run, yield func(at addr.Run, bias uint64) bool
 	}
 }
 
-// DebugStruct is the struct r_debug that the dynamic linker has put into the program's
+// Debug is the struct r_debug, which lists the modules of the program's own namespace; 0 without.
+func (t *TLS) Debug() addr.Run {
+	images := t.Target.Names.Images()
+	for _, o := range images {
+		if t.Target.Names.Program != nil && o.Object == t.Target.Names.Program.Object {
+			if at := t.debugStruct(o.Object, o.Bias); at != 0 {
+				return at
+			}
+		}
+	}
+	for _, o := range images { // the program is static, or was given to the dynamic linker by its name
+		if sym, ok := o.Object.Symtab.Symbol("_r_debug"); ok && sym.Defined {
+			return sym.Addr.Run(o.Bias)
+		}
+	}
+	return 0
+}
+
+// debugStruct is the struct r_debug that the dynamic linker has put into the program's
 // dynamic section; 0 without.
-func (t *TLS) DebugStruct(o *symbols.Object, bias addr.Bias) addr.Run {
+func (t *TLS) debugStruct(o *symbols.Object, bias addr.Bias) addr.Run {
 	dyn, ok := ProgramHeader(o, ptDynamic)
 	if !ok {
 		return 0
