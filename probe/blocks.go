@@ -13,6 +13,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/modkind"
+	"hdb/internal/procfs"
 
 	"golang.org/x/sys/unix"
 )
@@ -260,6 +261,9 @@ func (p *Probe) openBlocks(t *inferior.Thread) (err error) {
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err == nil && limit.Cur < blocksSize {
 		return fmt.Errorf("hdb may not write files of more than %d MiB (RLIMIT_FSIZE, ulimit -f)", limit.Cur>>20)
 	}
+	if procfs.Locked(p.proc.PID(), uint64(p.remote.state)) {
+		return fmt.Errorf("the process locks what it maps (mlockall), and the table for that is %d GiB", blocksSize>>30)
+	}
 	maps, err := p.proc.Maps()
 	if err != nil {
 		return err
@@ -305,6 +309,9 @@ func (b *blockTable) mapTable(p *inferior.Process, c *caller, at, name addr.Run)
 	}
 	if err == nil { // the kernel would write all of it into a core file
 		_, err = c.call("MADV_DONTDUMP", unix.SYS_MADVISE, uint64(at), blocksSize, unix.MADV_DONTDUMP)
+	}
+	if err == nil { // a child may call mlockall
+		_, err = c.call("MADV_DONTFORK", unix.SYS_MADVISE, uint64(at), blocksSize, unix.MADV_DONTFORK)
 	}
 	if err = errors.Join(err, c.borrowed.Close()); err != nil {
 		if own != nil {

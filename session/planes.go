@@ -48,7 +48,7 @@ func newPlanes(c *target.Target, a *target.Account, w *target.Walker, d *demands
 	symbols := al.Symbols()
 	p := &Planes{
 		target: c, account: a, walker: w, demand: d, likes: l, values: v, symbols: symbols,
-		data:   &dataPlane{target: c, account: a, demand: d, symbols: symbols, python: pystacks.New(c), tables: &pythonTables{target: c}},
+		data:   &dataPlane{target: c, account: a, demand: d, symbols: symbols, python: pystacks.New(c), tables: &pythonTables{target: c}, locks: map[addr.Run]bool{}},
 		clones: map[addr.Run]bool{}, guests: map[int]bool{},
 	}
 	p.annotated = &annotated{target: c, account: a, demand: d, symbols: symbols, tables: p.data.tables}
@@ -236,6 +236,7 @@ func (p *Planes) modulesChanged(added, removed []inferior.Module) {
 		p.fetchAhead(added)
 	}
 	p.loaded(added, removed)
+	p.data.locksChanged(added, removed)
 	if p.eventsArmed() {
 		p.target.Go.Look(p.target.Proc, p.target.Names.Modules)
 		p.noteGo(added)

@@ -2,11 +2,13 @@ package session
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/inferior"
+	"hdb/internal/addr"
 	"hdb/probe"
 	"hdb/python"
 	"hdb/session/allocators"
@@ -27,7 +29,8 @@ type dataPlane struct {
 	base    uint64              // number of the event before the first that the probe counted
 	python  *pystacks.Stacks
 	tables  *pythonTables
-	refused string // a version of CPython whose calls are not known
+	locks   map[addr.Run]bool // modules in which mlockall has a trap, by their beginnings
+	refused string            // a version of CPython whose calls are not known
 
 	older func(yield func(uint64) bool) // blocks of before anything was followed
 }
@@ -39,11 +42,10 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong
 		return target.ErrNotRunning
 	}
 	modules := d.target.Proc.Modules()
-	locks := d.locksMemory(modules)
 	if d.target.Probe == nil {
 		p, err := probe.Inject(d.target.Proc, t, probe.Config{
 			CFI: d.moduleCFI, Identity: d.moduleIdentity, Cache: d.target.Config.Cache, Functions: d.functions, GoVersion: d.goVersion, GoType: d.target.Go.Verdict, Sink: sink,
-			Now: d.target.Now(), MaxDepth: d.target.Settings.MaxDepth, Large: d.target.Proc.IsGo(), Locks: locks != "",
+			Now: d.target.Now(), MaxDepth: d.target.Settings.MaxDepth, Large: d.target.Proc.IsGo(), Locks: d.locksMemory(modules),
 			Message: func(m string) { d.target.Notify("%s", m) },
 		})
 		if err != nil {
@@ -66,9 +68,11 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong
 	var want probe.Request
 	d.target.Exclusive(func() { want = d.request() })
 	want.WrongFrees, want.Unsuspected, want.Older = wrong.wanted(), wrong.unsuspected, d.older
-	if want.WrongFrees && locks != "" {
-		want.WrongFrees = false
-		d.sayOnce("wrong frees are seen when they were recorded, not before they run: " + locks + " uses mlockall, which would lock what hdb needs for that")
+	if want.WrongFrees {
+		if err := d.awaitLocks(modules); err != nil {
+			want.WrongFrees = false
+			d.sayOnce(fmt.Sprintf("wrong frees are seen when they were recorded, not before they run: %v", err))
+		}
 	}
 	want.Stops = append(want.Stops, states.exact()...)
 	d.account.Rec.SetWatches(append(d.watches(), states.watches()...))
@@ -87,15 +91,12 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong
 	return nil
 }
 
-// locksMemory is the name of a module that may call mlockall(2), "" if there is none. The kernel makes all pages
-// of locked memory, and the table of the states of blocks covers the whole address space.
-func (d *dataPlane) locksMemory(modules []inferior.Module) string {
-	for _, m := range modules {
-		if obj, _ := d.target.Names.Modules.ObjectAt(m.Low); obj != nil && obj.Symtab.Uses("mlockall") {
-			return m.Name
-		}
-	}
-	return ""
+// locksMemory reports whether a module is known to call mlockall(2).
+func (d *dataPlane) locksMemory(modules []inferior.Module) bool {
+	return slices.ContainsFunc(modules, func(m inferior.Module) bool {
+		obj, _ := d.target.Names.Modules.ObjectAt(m.Low)
+		return obj != nil && obj.Symtab.Uses("mlockall")
+	})
 }
 
 // sayOnce tells the user something once in a session.

@@ -311,6 +311,7 @@ const programGone = "gone"
 // fate is what has become of the program.
 func (s *Stops) forgetBindings(fate string) {
 	clear(s.planes.clones)
+	clear(s.planes.data.locks)
 	s.demand.expired = nil
 	s.screens = nil
 	s.python.Forget()

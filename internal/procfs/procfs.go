@@ -2,6 +2,7 @@
 package procfs
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"slices"
@@ -67,6 +68,19 @@ func MayLockAll(pid int) bool {
 	const ipcLock = 14 // CAP_IPC_LOCK
 	ids, _ := os.ReadFile(fmt.Sprintf("/proc/%d/uid_map", pid))
 	return Capable(pid, ipcLock) && slices.Equal(strings.Fields(string(ids)), []string{"0", "0", "4294967295"})
+}
+
+// Locked reports whether the mapping that begins at an address is locked in memory, as all are that are made under
+// mlockall(MCL_FUTURE).
+func Locked(pid int, low uint64) bool {
+	if locked, _ := Status(pid, "VmLck"); locked == "0 kB" {
+		return false // to read smaps takes long in a large process
+	}
+	smaps, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps", pid))
+	_, of, _ := bytes.Cut(append([]byte("\n"), smaps...), fmt.Appendf(nil, "\n%08x-", low))
+	_, flags, _ := bytes.Cut(of, []byte("\nVmFlags:"))
+	flags, _, _ = bytes.Cut(flags, []byte("\n"))
+	return slices.Contains(strings.Fields(string(flags)), "lo")
 }
 
 // IsThread reports whether tid is a thread of process pid, zombies included.
