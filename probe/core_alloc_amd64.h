@@ -121,10 +121,9 @@ left:
 	MOVQ const_stHeader(R9), AX
 	LOCK
 	INCQ const_hdLeft(AX)
-	INCQ const_slEvents(R10)
 	MOVQ const_shSite(DI), SI
 	TESTL $const_modeRecord, const_stMode(R9)
-	JEQ  nest
+	JEQ  leftUnreported
 	MOVQ const_shSize(DI), DX
 	MOVQ const_shAux(DI), R9
 	XORL R8, R8
@@ -137,6 +136,10 @@ left:
 	MOVQ STATE, R9
 	MOVQ const_frSize(SP), CX
 	MOVL const_siFlags(R11), R8
+	JMP  nest
+
+leftUnreported:
+	INCQ const_slEvents(R10)
 	JMP  nest
 
 ownInside:
@@ -305,8 +308,10 @@ measured:
 made:
 	CMPQ SI, const_slInside(R10)
 	MOVQ AX, const_slInside(R10)
-	JEQ  judged
-	INCQ const_slEvents(R10)
+	JNE  judged
+
+noEvent:
+	ORL $const_flagNoEvent, (const_frIndex+4)(SP)
 
 judged:
 	MOVQ const_siFilter(R11), DI
@@ -336,6 +341,12 @@ allocMay:
 allocStops:
 	MARK(const_markMatchAlloc)
 	CALLTO(const_markOffer)
+
+allocUnreported:
+	TESTL $const_flagNoEvent, (const_frIndex+4)(SP)
+	JNE  back
+	MOVQ const_frSlot(SP), R10
+	INCQ const_slEvents(R10)
 	JMP  back
 
 allocSure:
@@ -345,7 +356,7 @@ allocSure:
 allocPassed:
 	MOVQ STATE, R9
 	TESTL $const_modeRecord, const_stMode(R9)
-	JEQ  back
+	JEQ  allocUnreported
 	MOVQ const_frSlot(SP), R10
 	MOVQ const_frSite(SP), R11
 	MOVQ const_frAddr(SP), SI
@@ -353,6 +364,7 @@ allocPassed:
 	MOVQ const_siHead(R11), DI
 	ORQ  $const_recAlloc, DI
 	MOVL (const_frIndex+4)(SP), AX
+	ANDL $~const_flagNoEvent, AX // that is for hdb to tell
 	ORQ  AX, DI
 	TESTL $const_flagLong, DI
 	JEQ  short
@@ -381,13 +393,13 @@ short:
 noneInside:
 	// NULL is no failure where it means that the old block was freed.
 	CMPB R8, $const_kindRealloc
-	JNE  judged
+	JNE  noEvent
 	MOVBLZX const_siOld(R11), DI
 	CMPQ const_frArgs(SP)(DI*8), $0
-	JEQ  judged
+	JEQ  noEvent
 	CMPQ const_frSize(SP), $0
 	JEQ  made
-	JMP  judged
+	JMP  noEvent
 
 guard:
 	// Is the block that a realloc gives back one that it may?

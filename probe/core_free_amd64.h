@@ -70,10 +70,9 @@ freeLeft:
 	MOVQ const_stHeader(R9), AX
 	LOCK
 	INCQ const_hdLeft(AX)
-	INCQ const_slEvents(R10)
 	MOVQ const_shSite(DI), SI
 	TESTL $const_modeRecord, const_stMode(R9)
-	JEQ  freeNest
+	JEQ  freeLeftUnreported
 	MOVQ const_shSize(DI), DX
 	MOVQ const_shAux(DI), R9
 	XORL R8, R8
@@ -85,6 +84,10 @@ freeLeft:
 	MOVQ const_frSite(SP), R11
 	MOVQ STATE, R9
 	MOVL const_siFlags(R11), R8
+	JMP  freeNest
+
+freeLeftUnreported:
+	INCQ const_slEvents(R10)
 	JMP  freeNest
 
 freeFreed:
@@ -149,7 +152,6 @@ freeFirst:
 	JCS  pass
 
 freeOwn:
-	INCQ const_slEvents(R10)
 	TESTL $const_modeNumber, const_stMode(R9)
 	JEQ  freeFilter
 	MOVQ const_stHeader(R9), DI
@@ -186,6 +188,10 @@ freeMay:
 freeStops:
 	MARK(const_markMatchFree)
 	CALLTO(const_markOffer)
+
+freeUnreported:
+	MOVQ const_frSlot(SP), R10
+	INCQ const_slEvents(R10)
 	JMP  pass
 
 freeWrong:
@@ -199,7 +205,7 @@ freeSure:
 freePassed:
 	MOVQ STATE, R9
 	TESTL $const_modeRecord, const_stMode(R9)
-	JEQ  pass
+	JEQ  freeUnreported
 	MOVQ const_frSlot(SP), R10
 	MOVQ const_frSite(SP), R11
 	MOVQ const_frAddr(SP), SI

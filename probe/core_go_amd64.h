@@ -87,7 +87,6 @@ goNumber:
 	MOVQ const_stGoID(R9), AX
 	MOVQ (R8)(AX*1), AX
 	MOVQ AX, const_frGoID(SP)
-	INCQ const_slEvents(R10)
 	TESTL $(const_modeNumber|const_modeLive), const_stMode(R9)
 	JEQ  goJudge
 	MOVQ const_stHeader(R9), DI
@@ -147,7 +146,7 @@ goAsk:
 goPassed:
 	MOVQ STATE, R11
 	TESTL $const_modeRecord, const_stMode(R11)
-	JEQ  goBack
+	JEQ  goUnreported
 	CMPL const_stEnabled(R11), $const_quickEnabled
 	JNE  goLong
 	CMPQ R8, R14
@@ -187,13 +186,17 @@ goMay:
 	JNE  goStops
 	TESTL $const_modeRecord, const_stMode(R9)
 	JNE  goLong
-	JMP  goBack
+	JMP  goUnreported
 
 goSure:
 	ORL $const_flagSure, (const_frIndex+4)(SP)
 
 goStops:
 	CALLTO(const_markOffer)
+
+goUnreported:
+	MOVQ const_frSlot(SP), R10
+	INCQ const_slEvents(R10)
 
 goBack:
 	// No address of ours may stay on the stack, be it below its end: that it is there would

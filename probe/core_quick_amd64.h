@@ -150,7 +150,6 @@ quickCall:
 	JNE  returned
 	CMPQ AX, const_slInside(R10)
 	JEQ  returned
-	INCQ const_slEvents(R10)
 	MOVL $0, const_slDepth(R10)
 	MOVQ $0, (const_slShadow+const_shSP)(R10)
 	MOVQ const_frSite(SP), R11
@@ -268,7 +267,6 @@ quickFrees:
 	SUBQ const_siExempt(R11), AX
 	CMPQ AX, const_siExemptLen(R11)
 	JCS  pass
-	INCQ const_slEvents(R10)
 	TESTL $const_modeNumber, const_stMode(CX)
 	JNE  quickNumber
 

@@ -341,6 +341,9 @@ func (l *lab) fsBase() uint64 {
 	return l.regs.all[rax]
 }
 
+// total is how many events the core has counted, recorded or offered.
+func (l *lab) total() uint64 { return l.Unreported() + uint64(len(l.lines)+len(l.stops)) }
+
 // slotOf is the first place for a key.
 func (l *lab) slotOf(key uint64) []byte { return l.shared.slot(slotIndex(key)) }
 

@@ -140,7 +140,7 @@ const (
 	slKey       = 0  // FS base; 0 in a free slot, slotLeft in one whose thread has ended
 	slTID       = 8  // uint32
 	slDepth     = 12 // uint32: entries of the shadow stack
-	slEvents    = 16 // uint64: events of the thread so far
+	slEvents    = 16 // uint64: events of the thread so far that were neither recorded nor offered
 	slGen       = 24 // uint64: counts uses of the scratch memory
 	slRestarted = 32 // uint32: 1 once free has jumped to its own entry (siteRestarts)
 	slFreed     = 40 // block of the last free, 0 if none
@@ -357,6 +357,8 @@ const (
 
 	flagWrong = 1 << 30 // never in a record: the call is offered because of the block that it returns
 	flagSure  = 1 << 29 // never in a record: the call is offered whatever its stack, whose number was not asked for
+
+	flagNoEvent = 1 << 28 // never in a record: the call is no further event, because one inside of it has been, or it has failed inside another
 
 	typeMask   = 0xf
 	siteShift  = 8 // 12 bits

@@ -155,6 +155,15 @@ func (m *matcher) allocMatch(t *inferior.Thread, f *frame, s *site, regs inferio
 	if c.Event.Kind == capture.Realloc && c.Event.Old != 0 && m.p.reader.endResize(tid) {
 		c.Event.Old = 0
 	}
+	if f.flags()&flagNoEvent != 0 {
+		if c.Event.Failed {
+			m.pass(t, regs) // the call around it will tell
+			return m.p.reader.accounted(f.word(frSize), 1, func() inferior.Action { return inferior.Resume })
+		}
+		if !m.p.Recording() {
+			m.p.slots.counted-- // what was made inside is this call's work
+		}
+	}
 	if s.ofGo() { // see goBack
 		low := regs.SP() - offerBelow
 		_, _ = m.p.proc.WriteAt(make([]byte, f.at+frameSize-low), int64(low)) // what stays there does no harm but to a later unmapping
@@ -271,7 +280,6 @@ func (m *matcher) Other(t *inferior.Thread, c breakpoints.Call) inferior.Action 
 	m.p.reader.mu.Lock()
 	defer m.p.reader.mu.Unlock()
 	m.p.reader.drainAll()
-	m.p.slots.counted++
 	m.p.shared.word(hdCount).Add(1)
 	if m.p.conditions.request.marks != 0 && !c.Function.Frees() {
 		m.p.conditions.markBlock(c.Event.Addr)

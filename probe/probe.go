@@ -373,7 +373,7 @@ func (p *Probe) release(goesOn bool) {
 	_ = p.matcher.remove() // of what is gone nothing is written; in a followed child another probe may be put there next
 	p.reader.stop()
 	p.reader.stats = p.reader.counts() // the last: their memory goes
-	p.slots.counted = p.slots.Events()
+	p.slots.counted = p.slots.Unreported()
 	p.closed = true
 	keep().release(p.shared)
 	if goesOn {

@@ -17,7 +17,7 @@ import (
 // under the lock and reads it without.
 type slots struct {
 	p       *Probe
-	counted uint64            // events of slots that were freed
+	counted uint64            // unreported events of slots that were freed
 	guests  map[uint32][]byte // slots of threads whose vfork child uses them, by its TID
 	cellOf  []uint64          // thread numbers that conditions name
 	left    []freeing         // when the probe was disarmed,
@@ -61,8 +61,9 @@ func (ss *slots) empty(slot []byte) {
 	}
 }
 
-// Events is how many events the core has counted since Inject, in all threads.
-func (ss *slots) Events() uint64 {
+// Unreported is how many events since Inject were neither recorded nor offered, in all threads. One that was
+// counted is taken off if the call around it is offered, whose work it has been.
+func (ss *slots) Unreported() uint64 {
 	if ss.p.closed {
 		return ss.counted
 	}

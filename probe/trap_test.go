@@ -87,7 +87,7 @@ func TestTraps(t *testing.T) {
 				}
 				l.Drain()
 				l.expect(t)
-				if n := l.Events(); n != 10 {
+				if n := l.total(); n != 10 {
 					t.Errorf("%d events counted, want 10", n)
 				}
 			})
@@ -250,7 +250,7 @@ func checkQuick(t *testing.T, odd string) {
 			for range 1 + seed/10 {
 				p.some(0, 0)
 			}
-			stops[i], events[i] = l.stops, l.Events()
+			stops[i], events[i] = l.stops, l.Unreported()
 			l.checkShadow(p.th)
 		}
 		if !slices.Equal(stops[0], stops[1]) || events[0] != events[1] {

@@ -269,11 +269,11 @@ func (r *Recording) Seq() uint64 {
 	return r.run.seq
 }
 
-// CountTo counts events up to that number that were not told one by one.
-func (r *Recording) CountTo(seq uint64) {
+// Count counts n events that were not told one by one.
+func (r *Recording) Count(n uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.run.seq = max(r.run.seq, seq)
+	r.run.seq += n
 }
 
 // Moment is the number of the last recorded event, and now or its time if that is later.

@@ -69,7 +69,7 @@ func (p *Planes) follow(fn breakpoints.Function) error {
 // begin follows the begin of a run.
 func (p *Planes) begin() {
 	p.fellBack = ""
-	p.data.sites, p.data.base = 0, 0
+	p.data.sites = 0
 	p.data.tables.forget()
 	p.annotated.forget()
 	p.forgetGuests()

@@ -26,7 +26,7 @@ type dataPlane struct {
 	symbols allocators.Symbols
 	sites   int                 // functions that the probe watches, or did last
 	found   []*breakpoints.Site // those of them that were found in modules last
-	base    uint64              // number of the event before the first that the probe counted
+	counted uint64              // events that had passed the probe unreported when they were counted last
 	python  *pystacks.Stacks
 	tables  *pythonTables
 	locks   map[addr.Run]bool // modules in which mlockall has a trap, by their beginnings
@@ -51,7 +51,7 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong
 		if err != nil {
 			return err
 		}
-		d.target.Probe = p
+		d.target.Probe, d.counted = p, 0
 		d.account.Rec.ForgetProbe()
 		for _, t := range d.target.Proc.Threads() {
 			d.account.Rec.AddThread(thread{t})
@@ -76,17 +76,12 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong
 	}
 	want.Stops = append(want.Stops, states.exact()...)
 	d.account.Rec.SetWatches(append(d.watches(), states.watches()...))
-	counts := d.target.Probe.Armed() && !d.target.Probe.Recording()
 	err = d.target.Probe.Arm(t, modules, sites, want)
 	d.account.Rec.ForgetFunctions()
 	if err != nil {
 		return err
 	}
 	d.sites = d.target.Probe.Sites()
-	// A probe that only counts is ahead by the calls of threads that have not been reported yet: the base stays.
-	if !counts || d.target.Probe.Recording() {
-		d.rebase()
-	}
 	d.noteCrowded()
 	return nil
 }
@@ -178,18 +173,24 @@ func (d *dataPlane) movedAway(block uint64) bool {
 	return true
 }
 
-// countEvents takes over the number of events that passed the probe without
-// being sent to hdb.
+// countEvents counts the events that passed the probe without being sent to hdb.
 func (d *dataPlane) countEvents() {
-	if d.target.Probe == nil || !d.target.Probe.Armed() || d.target.Probe.Recording() {
-		return
+	if d.target.Probe != nil {
+		d.target.Exclusive(d.countUnreported)
 	}
-	d.target.Exclusive(func() { d.account.Rec.CountTo(d.base + d.target.Probe.Events()) })
 }
 
-// rebase notes which number the probe's count corresponds to.
-func (d *dataPlane) rebase() {
-	d.target.Exclusive(func() { d.base = d.account.Rec.Seq() - d.target.Probe.Events() })
+// countUnreported is countEvents for whoever has the probe's lock. If the probe has taken events back, as
+// many to come have their numbers already.
+func (d *dataPlane) countUnreported() {
+	n := d.target.Probe.Unreported()
+	switch more := int64(n - d.counted); {
+	case !d.target.Probe.Armed() || d.target.Probe.Recording():
+		d.counted = n // of calls that threads were in when that began
+	case more > 0:
+		d.account.Rec.Count(uint64(more))
+		d.counted = n
+	}
 }
 
 // disarm takes the probe's jumps out of the allocators.

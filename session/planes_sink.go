@@ -169,9 +169,7 @@ type probeSink struct {
 
 // Alloc takes a call that a stop may want.
 func (k probeSink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {
-	if !k.p.target.Probe.Recording() {
-		k.p.account.Rec.CountTo(k.p.data.base + k.p.target.Probe.Events() - 1)
-	}
+	k.p.data.countUnreported()
 	action := sink{k.p}.Alloc(t, call)
 	if !k.p.target.Probe.Recording() {
 		k.p.account.Rec.Live().Forget(call.Event.Addr)

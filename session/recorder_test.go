@@ -368,7 +368,7 @@ func TestPassedEvents(t *testing.T) {
 func TestStopSeqIsThatOfTheStop(t *testing.T) {
 	s := New(target.Config{})
 	defer s.Close()
-	s.account.Rec.CountTo(11)
+	s.account.Rec.Count(11)
 	if got := s.demand.stopSeq(); got != 11 {
 		t.Errorf("#%d, want the last", got)
 	}

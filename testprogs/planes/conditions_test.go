@@ -145,28 +145,30 @@ func TestFollowedFromAFree(t *testing.T) {
 	}
 }
 
-// TestContinuedBesideThreads: a free that another thread is about to run when the program stops is one call,
-// whatever the stop has the probe look out for next.
+// TestContinuedBesideThreads: a call that another thread is about to make, or that waits to be reported, when the
+// program stops is one call, whatever the stop has the probe look out for next.
 func TestContinuedBesideThreads(t *testing.T) {
 	j := program(t, "threads", nil)
 	counts := regexp.MustCompile(`(?m)^ +(?:not hit|hit).*`)
-	for _, p := range planes {
+	for _, beside := range []string{"break free if addr == 0x1234", "break alloc if size == 4321"} { // all events come to hdb, and few
 		var want []string
-		for _, then := range [][]string{{"ignore 1 100000"}, {"commands", "silent", "continue", "end"}} {
-			script := append(p.settings(), "break malloc if size >= 1000 && size < 1300")
-			script = append(script, then...)
-			script = append(script, "break free if addr == 0x1234", "run", "info breakpoints")
-			file := filepath.Join(t.TempDir(), "script")
-			if err := os.WriteFile(file, []byte(strings.Join(script, "\n")+"\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			said, err := hdb(t, j, []string{"source " + file}, "--args", j.Path, "4", "1", "300")
-			got := counts.FindAllString(said, -1)
-			if want == nil {
-				want = got
-			}
-			if err != nil || len(got) != 2 || !strings.Contains(got[0], "hit 1,200 times") || !slices.Equal(got, want) || strings.Contains(said, "double free") {
-				t.Errorf("%s plane: %q, want %q: %v\n%s", p, got, want, err, said)
+		for _, p := range planes {
+			for _, then := range [][]string{{"ignore 1 100000"}, {"commands", "silent", "continue", "end"}} {
+				script := append(p.settings(), "break malloc if size >= 1000 && size < 1300")
+				script = append(script, then...)
+				script = append(script, beside, "run", "info breakpoints")
+				file := filepath.Join(t.TempDir(), "script")
+				if err := os.WriteFile(file, []byte(strings.Join(script, "\n")+"\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				said, err := hdb(t, j, []string{"source " + file}, "--args", j.Path, "4", "1", "300")
+				got := counts.FindAllString(said, -1)
+				if want == nil {
+					want = got
+				}
+				if err != nil || len(got) != 2 || !strings.Contains(got[0], "hit 1,200 times") || !slices.Equal(got, want) || strings.Contains(said, "double free") {
+					t.Errorf("%s plane, %s: %q, want %q: %v\n%s", p, beside, got, want, err, said)
+				}
 			}
 		}
 	}
