@@ -4,6 +4,7 @@ import (
 	"io"
 	"slices"
 
+	"hdb/capture"
 	"hdb/inferior"
 	"hdb/internal/addr"
 )
@@ -123,14 +124,15 @@ func (t *Tracer) Functions() []Function { return t.funcs }
 // removes those it does not accept. The error joins what could not be planted;
 // Sites shows it too. Armed already, the tracer keeps the calls in progress.
 func (t *Tracer) Arm(filter func(Function) bool) error {
-	fresh := t.filter == nil && t.idle.runs == t.proc.Runs()
+	var left []Freeing
+	if t.filter == nil {
+		left = t.Freeing()
+	}
 	t.filter = filter
 	t.modules = slices.Clone(t.proc.Modules())
 	t.dropSites(func(s *site) bool { return s.Err != nil || !filter(s.Function) })
 	err := t.plant(t.modules)
-	if fresh {
-		t.resume()
-	}
+	t.Follow(left)
 	t.idle = idle{}
 	return err
 }
@@ -139,19 +141,48 @@ func (t *Tracer) Arm(filter func(Function) bool) error {
 // no thread has run since: what they call is not to be taken for calls of their own.
 type idle struct {
 	runs  uint64 // of the process
-	frees map[int32]freed
+	frees []Freeing
 }
 
-// resume has the frees that threads are in followed again, by the sites of now.
-func (t *Tracer) resume() {
-	for tid, f := range t.idle.frees {
-		now := freed{Call: f.Call}
-		for _, old := range f.sites {
-			if i := slices.IndexFunc(t.sites, func(s *site) bool { return s.Addr == old.Addr }); i >= 0 {
+// A Freeing is a free that a thread is in, as whatever follows it hands it on: what it calls is its work.
+type Freeing struct {
+	TID        int32
+	Block      uint64
+	SP, Return addr.Run   // at its entry
+	Sites      []addr.Run // entries of the functions that free the block, the last one first
+}
+
+// Freeing are the frees that threads are in. A tracer that is not armed knows them until a thread runs.
+func (t *Tracer) Freeing() (all []Freeing) {
+	if t.filter == nil {
+		if t.idle.runs != t.proc.Runs() {
+			return nil
+		}
+		return t.idle.frees
+	}
+	for tid, sh := range t.shadows {
+		if len(sh.freed.sites) == 0 {
+			continue
+		}
+		f := Freeing{TID: tid, Block: sh.freed.Event.Addr, SP: sh.freed.SP, Return: sh.freed.Return}
+		for _, s := range slices.Backward(sh.freed.sites) {
+			f.Sites = append(f.Sites, s.Addr)
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// Follow takes frees over that threads are in.
+func (t *Tracer) Follow(frees []Freeing) {
+	for _, f := range frees {
+		now := freed{Call: Call{SP: f.SP, Return: f.Return, Event: capture.Event{Addr: f.Block}}}
+		for _, a := range slices.Backward(f.Sites) {
+			if i := slices.IndexFunc(t.sites, func(s *site) bool { return s.Addr == a }); i >= 0 {
 				now.sites = append(now.sites, t.sites[i])
 			}
 		}
-		t.shadow(tid).freed = now
+		t.shadow(f.TID).freed = now
 	}
 }
 
@@ -179,12 +210,7 @@ func (t *Tracer) Armed() bool { return t.filter != nil }
 // Disarm removes all traps and forgets the calls in progress, frees when a thread runs.
 func (t *Tracer) Disarm() {
 	if t.filter != nil {
-		t.idle = idle{runs: t.proc.Runs(), frees: map[int32]freed{}}
-		for tid, sh := range t.shadows {
-			if len(sh.freed.sites) > 0 {
-				t.idle.frees[tid] = sh.freed
-			}
-		}
+		t.idle = idle{runs: t.proc.Runs(), frees: t.Freeing()}
 	}
 	t.filter = nil
 	t.Reset()

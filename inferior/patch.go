@@ -338,6 +338,17 @@ func (t *Thread) showAt(shown, real addr.Run) {
 	t.shown, t.real, t.regsDirty = shown, real, true
 }
 
+// PassTraps has the traps at a count as passed for a stopped thread that is there.
+func (t *Thread) PassTraps(a addr.Run) { t.at = a }
+
+// PassedTraps is where a stopped thread is if it has passed the traps there, else 0.
+func (t *Thread) PassedTraps() addr.Run {
+	if t.at == 0 || t.load() != nil || t.shown != 0 || t.regs.PC() != t.at {
+		return 0
+	}
+	return t.at
+}
+
 // PlaceAt makes a stopped thread be at the entry a of a patched function without having it run the
 // patch again: its registers show PC a, and it continues in the relocated copy, single-stepping
 // too. Traps at a count as passed. If the PC is changed meanwhile the placement is void.

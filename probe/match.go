@@ -257,7 +257,11 @@ func (m *matcher) freeMatch(t *inferior.Thread, f *frame, s *site, regs inferior
 // an inner one. None does either where the probe has been disarmed since the thread offered the match:
 // several threads may do so at once, and wait while the first of them is reported.
 func (m *matcher) enter(t *inferior.Thread, s *site, entry addr.Run) error {
-	if s.entrance != 0 || s.patch == nil {
+	switch {
+	case s.entrance != 0:
+		return nil
+	case s.patch == nil:
+		t.PassTraps(entry)
 		return nil
 	}
 	return t.PlaceAt(entry)

@@ -247,9 +247,10 @@ func (p *Probe) Reshape(t *inferior.Thread, entered map[*inferior.Thread]addr.Ru
 
 // passed has the stopped threads that have run a patch and are at the function's first instruction, in its
 // copy. If the patch is lifted and planted anew they would run the new one, too, and their calls be counted twice.
+// They are known until a thread runs.
 type passed map[*inferior.Thread]*patched
 
-// lift takes patches away that are planted again before any thread runs; place must follow, or disarm.
+// lift takes patches away; place must follow, or disarm.
 func (ps passed) lift(fs ...*patched) error {
 	var errs []error
 	for _, f := range fs {
@@ -267,7 +268,7 @@ func (ps passed) lift(fs ...*patched) error {
 func (ps passed) place() error {
 	defer clear(ps)
 	for t, f := range ps {
-		if f.patch == nil {
+		if regs, err := t.Regs(); f.patch == nil || err != nil || regs.PC() != f.entry { // or the user has moved it away
 			continue
 		}
 		if err := t.PlaceAt(f.entry); err != nil {

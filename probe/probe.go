@@ -108,8 +108,9 @@ type Request struct {
 	blocks      addr.Run // where the states of blocks are; 0 nowhere
 
 	// Entered are threads that are at the entry of a function whose call was reported: it is not to
-	// be reported again.
+	// be reported again. Freeing are the frees that threads are in, as plain breakpoints have followed them.
 	Entered map[*inferior.Thread]addr.Run
+	Freeing []breakpoints.Freeing
 }
 
 // patched is a function with a jump over its first instructions, or with a trap at its
@@ -170,7 +171,10 @@ type framed struct{ low, high, fde addr.Run }
 // the probe from watching a function; nothing is watched then.
 func (p *Probe) Arm(t *inferior.Thread, modules []inferior.Module, sites []*breakpoints.Site, r Request) error {
 	p.reader.Drain()
-	runs := p.proc.Runs()
+	left := p.slots.Freeing()
+	if !p.armed && !p.slots.still() {
+		clear(p.siteTable.passed)
+	}
 	// The calls that threads are in continue being followed.
 	if err := p.siteTable.lift(); err != nil {
 		return errors.Join(err, p.disarm())
@@ -195,9 +199,7 @@ func (p *Probe) Arm(t *inferior.Thread, modules []inferior.Module, sites []*brea
 	}
 	p.conditions.setMarks()
 	p.conditions.setBlocks()
-	if !p.armed {
-		p.slots.again(runs)
-	}
+	p.slots.follow(append(left, r.Freeing...))
 	if err := cmp.Or(p.finish(), p.siteTable.exchange()); err != nil {
 		return errors.Join(err, p.disarm())
 	}
@@ -293,7 +295,11 @@ func (st *siteTable) lift() error {
 
 func (p *Probe) disarm() error {
 	errs := []error{p.siteTable.lift(), p.freed.lift()}
-	clear(p.siteTable.passed) // plain breakpoints that take over count their calls again
+	for t, f := range p.siteTable.passed {
+		if s := p.siteTable.byEntry[f.entry]; s != nil && s.Function.Frees() {
+			t.PassTraps(f.entry) // those of plain breakpoints that take over: the call is counted
+		}
+	}
 	if p.armed {
 		p.armed = false
 		errs = append(errs, p.poke(stEnabled, 0))

@@ -3,6 +3,7 @@ package probe
 import (
 	"bytes"
 	"encoding/binary"
+	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"math"
@@ -17,26 +18,29 @@ import (
 // under the lock and reads it without.
 type slots struct {
 	p       *Probe
-	counted uint64            // unreported events of slots that were freed
-	guests  map[uint32][]byte // slots of threads whose vfork child uses them, by its TID
-	cellOf  []uint64          // thread numbers that conditions name
-	left    []freeing         // when the probe was disarmed,
-	runs    uint64            // and how often threads had run by then
+	counted uint64                // unreported events of slots that were freed
+	guests  map[uint32][]byte     // slots of threads whose vfork child uses them, by its TID
+	cellOf  []uint64              // thread numbers that conditions name
+	left    []breakpoints.Freeing // when the probe was disarmed,
+	runs    uint64                // and how often threads had run by then
 }
 
 // idle empties all slots. The frees that threads are in are kept, as long as none of them runs.
 func (ss *slots) idle(runs uint64) {
-	ss.left, ss.runs = ss.freeings(), runs
+	ss.left, ss.runs = ss.freeing(), runs
 	ss.forgetThreads()
 }
 
-// again takes up the frees that threads are in, if none has run since.
-func (ss *slots) again(runs uint64) {
-	if runs == ss.runs {
-		ss.resume(ss.left)
+// Freeing are the frees that threads were in when the probe was disarmed, until one of them runs.
+func (ss *slots) Freeing() []breakpoints.Freeing {
+	if ss.p.armed || !ss.still() {
+		return nil
 	}
-	ss.left = nil
+	return ss.left
 }
+
+// still reports whether no thread has run since the probe was disarmed.
+func (ss *slots) still() bool { return ss.runs == ss.p.proc.Runs() }
 
 // forgetThreads empties all slots, and so the shadow stacks: what is called
 // while the probe is off does not pass through it.
@@ -124,26 +128,21 @@ func (ss *slots) slotOf(tid uint32) int {
 	return -1
 }
 
-// A freeing is a free that a thread is in, as in its slot, without places in the probe.
-type freeing struct {
-	key             uint64
-	tid             uint32
-	block, sp, back uint64
-	sites           []addr.Run // of the functions that free it, the last one first
-}
-
-// freeings are the frees that threads may be in.
-func (ss *slots) freeings() (all []freeing) {
+// freeing are the frees that threads may be in, by their slots.
+func (ss *slots) freeing() (all []breakpoints.Freeing) {
 	for _, slot := range ss.p.shared.slots() {
 		word := func(at int) uint64 { return binary.LittleEndian.Uint64(slot[at:]) }
 		last := ss.p.siteTable.byDesc[addr.Run(word(slFreedSite))]
 		if word(slKey) <= slotLeft || word(slFreed) == 0 || last == nil {
 			continue
 		}
-		f := freeing{word(slKey), binary.LittleEndian.Uint32(slot[slTID:]), word(slFreed), word(slFreedSP), word(slFreedRet), []addr.Run{last.Addr}}
+		f := breakpoints.Freeing{
+			TID: int32(binary.LittleEndian.Uint32(slot[slTID:])), Block: word(slFreed),
+			SP: addr.Run(word(slFreedSP)), Return: addr.Run(word(slFreedRet)), Sites: []addr.Run{last.Addr},
+		}
 		for _, s := range ss.p.siteTable.list {
 			if s != last && s.Function.Frees() && word(slFreedDone)>>s.bit&1 != 0 {
-				f.sites = append(f.sites, s.Addr)
+				f.Sites = append(f.Sites, s.Addr)
 			}
 		}
 		all = append(all, f)
@@ -151,26 +150,30 @@ func (ss *slots) freeings() (all []freeing) {
 	return all
 }
 
-// resume has the core follow frees again. All threads are stopped.
-func (ss *slots) resume(all []freeing) {
+// follow has the core follow frees that threads are in. All threads are stopped.
+func (ss *slots) follow(all []breakpoints.Freeing) {
 	for _, f := range all {
-		last := ss.p.siteTable.byEntry[f.sites[0]]
-		slot := ss.claim(f.key, f.tid)
-		if last == nil || slot == nil || binary.LittleEndian.Uint64(slot[slFreed:]) != 0 {
+		last := ss.p.siteTable.byEntry[f.Sites[0]]
+		key := ss.keyOf(f.TID)
+		if last == nil || key == 0 {
+			continue
+		}
+		slot := ss.claim(key, uint32(f.TID))
+		if slot == nil || binary.LittleEndian.Uint64(slot[slFreed:]) != 0 {
 			continue
 		}
 		done := uint64(0)
-		for _, a := range f.sites {
+		for _, a := range f.Sites {
 			if s := ss.p.siteTable.byEntry[a]; s != nil {
 				done |= 1 << s.bit
 			}
 		}
 		put := binary.LittleEndian.PutUint64
-		put(slot[slFreedSP:], f.sp)
-		put(slot[slFreedRet:], f.back)
+		put(slot[slFreedSP:], uint64(f.SP))
+		put(slot[slFreedRet:], uint64(f.Return))
 		put(slot[slFreedDone:], done)
 		put(slot[slFreedSite:], uint64(last.desc))
-		put(slot[slFreed:], f.block)
+		put(slot[slFreed:], f.Block)
 	}
 }
 
@@ -182,15 +185,26 @@ func (ss *slots) entered(t *inferior.Thread, s *site) error {
 		return err
 	}
 	block, frees := s.Function.FreedBlock(regs)
-	if !frees || regs.FsBase == 0 {
+	if !frees {
 		return nil
 	}
 	back, err := addr.ReadWord(ss.p.proc, regs.SP())
 	if err != nil {
 		return err
 	}
-	ss.resume([]freeing{{regs.FsBase, uint32(t.TID), block, uint64(regs.SP()), back, []addr.Run{s.Addr}}})
+	ss.follow([]breakpoints.Freeing{{TID: int32(t.TID), Block: block, SP: regs.SP(), Return: addr.Run(back), Sites: []addr.Run{s.Addr}}})
 	return nil
+}
+
+// keyOf is the FS base of a stopped thread, 0 if it has none.
+func (ss *slots) keyOf(tid int32) uint64 {
+	for _, t := range ss.p.proc.Threads() {
+		if int32(t.TID) == tid {
+			regs, _ := t.Regs() // killed, if this fails
+			return regs.FsBase
+		}
+	}
+	return 0
 }
 
 // claim is the slot of a key as the core finds it (core_nest_amd64.h), taken if the thread has none.

@@ -156,7 +156,7 @@ func (p *Planes) armPlane() error {
 	if p.target.Settings.Probe != target.ProbeOff && p.fellBack == "" {
 		p.fetchAhead(nil)
 		fresh := !p.eventsArmed()
-		err := p.data.arm(probeSink{p.account.Rec, p}, p.tracer.Functions(), p.wrong, p.states)
+		err := p.data.arm(probeSink{p.account.Rec, p}, p.tracer.Functions(), p.tracer.Freeing(), p.wrong, p.states)
 		if err == nil {
 			if fresh {
 				p.wrong.armed(p.data.found)
@@ -176,6 +176,9 @@ func (p *Planes) armPlane() error {
 	p.noteGo(p.target.Proc.Modules())
 	p.openPython(true)
 	err := p.tracer.Arm(func(breakpoints.Function) bool { return true })
+	if p.target.Probe != nil {
+		p.tracer.Follow(p.target.Probe.Freeing())
+	}
 	p.tracer.Entered(p.demand.entered())
 	if err != nil && p.siteCount() > 0 {
 		p.target.Notify("some allocator functions are not watched: %s", target.OneLine(err)) // the others are

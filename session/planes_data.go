@@ -35,8 +35,8 @@ type dataPlane struct {
 	older func(yield func(uint64) bool) // blocks of before anything was followed
 }
 
-// arm has the probe follow what is wanted. The error says why it cannot.
-func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong *wrongFrees, states *states) error {
+// arm has the probe follow what is wanted, and the frees that threads are in. The error says why it cannot.
+func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, freeing []breakpoints.Freeing, wrong *wrongFrees, states *states) error {
 	t := d.target.Proc.StoppedThread()
 	if t == nil {
 		return target.ErrNotRunning
@@ -75,6 +75,14 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong
 		}
 	}
 	want.Stops = append(want.Stops, states.exact()...)
+	want.Freeing = freeing
+	for _, f := range freeing {
+		for _, t := range d.target.Proc.Threads() {
+			if int32(t.TID) == f.TID && t.PassedTraps() == f.Sites[0] {
+				want.Entered[t] = f.Sites[0]
+			}
+		}
+	}
 	d.account.Rec.SetWatches(append(d.watches(), states.watches()...))
 	err = d.target.Probe.Arm(t, modules, sites, want)
 	d.account.Rec.ForgetFunctions()

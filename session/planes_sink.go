@@ -6,6 +6,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/inferior"
+	"hdb/internal/addr"
 	"hdb/internal/cond"
 	"hdb/names"
 	"hdb/probe"
@@ -171,6 +172,9 @@ type probeSink struct {
 func (k probeSink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {
 	k.p.data.countUnreported()
 	action := sink{k.p}.Alloc(t, call)
+	if k.p.tracer.Armed() { // it was armed after the thread had offered the call
+		k.p.tracer.Entered(map[*inferior.Thread]addr.Run{t: call.Now.Addr()})
+	}
 	if !k.p.target.Probe.Recording() {
 		k.p.account.Rec.Live().Forget(call.Event.Addr)
 	}

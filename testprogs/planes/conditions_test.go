@@ -1,6 +1,7 @@
 package planes
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -169,6 +170,29 @@ func TestContinuedBesideThreads(t *testing.T) {
 				if err != nil || len(got) != 2 || !strings.Contains(got[0], "hit 1,200 times") || !slices.Equal(got, want) || strings.Contains(said, "double free") {
 					t.Errorf("%s plane, %s: %q, want %q: %v\n%s", p, beside, got, want, err, said)
 				}
+			}
+		}
+	}
+}
+
+// TestAtAFree: a free that a thread is about to run, which was reported at an earlier stop, is one call, and what it
+// calls is its work, whatever follows the calls from then on.
+func TestAtAFree(t *testing.T) {
+	j := program(t, "atfree", nil)
+	number := regexp.MustCompile(`: (#\d+) malloc\(2.9 KiB\)`)
+	want := ""
+	for _, p := range planes {
+		for _, then := range []string{"show probe", "set probe off", "set probe auto", "set probe off;set probe auto", "set probe auto;set probe off", "disable;enable", "record start", "set probe off;record start", "set probe auto;record start"} {
+			script := append(p.settings(), "break free if size == 2000", "run", "thread 1", "set scheduler-locking on", "tbreak meanwhile", "continue")
+			script = append(script, strings.Split(then, ";")...)
+			script = append(script, "set scheduler-locking off", "break malloc if size == 3000", "continue", "continue")
+			said, err := hdb(t, j, script, "--args", j.Path)
+			m := number.FindStringSubmatch(said)
+			if m == nil {
+				t.Fatalf("%s plane, %s: no malloc: %v\n%s", p, then, err, said)
+			}
+			if want = cmp.Or(want, m[1]); err != nil || m[1] != want || strings.Contains(said, "double free") {
+				t.Errorf("%s plane, %s: %s, want %s: %v\n%s", p, then, m[1], want, err, said)
 			}
 		}
 	}

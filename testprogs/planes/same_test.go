@@ -103,6 +103,7 @@ var subjects = []subject{
 	{name: "kinds"},
 	{name: "failednew"},
 	{name: "freesinside"},
+	{name: "atfree"},
 	{name: "innermalloc"},
 	{name: "limited"},
 	{name: "locked"},
