@@ -118,10 +118,9 @@ left:
 	MOVL DX, const_slDepth(R10)
 	TESTL DX, DX
 	JNE  nest
-	MOVQ const_stHeader(R9), AX
-	LOCK
-	INCQ const_hdLeft(AX)
 	MOVQ const_shSite(DI), SI
+	CMPQ const_siFilter(SI), $0
+	JNE  leftStops
 	TESTL $const_modeRecord, const_stMode(R9)
 	JEQ  leftUnreported
 	MOVQ const_shSize(DI), DX
@@ -131,6 +130,8 @@ left:
 	ORQ  $const_recAbandon, DI
 	XORL SI, SI
 	CALLTO(const_markRecord)
+
+leftOn:
 	MOVQ const_frSlot(SP), R10
 	MOVQ const_frSite(SP), R11
 	MOVQ STATE, R9
@@ -141,6 +142,17 @@ left:
 leftUnreported:
 	INCQ const_slEvents(R10)
 	JMP  nest
+
+leftStops:
+	// hdb looks at the entry, and has this call made again. A signal handler leaves the entry alone.
+	ORL $const_flagLeft, (const_frIndex+4)(SP)
+	MOVL $1, const_slDepth(R10)
+	MARK(const_markMatchLeft)
+	CALLTO(const_markOffer)
+	ANDL $~const_flagLeft, (const_frIndex+4)(SP)
+	MOVQ const_frSlot(SP), R10
+	MOVL $0, const_slDepth(R10)
+	JMP  leftOn
 
 ownInside:
 	MOVL $const_flagInside, (const_frIndex+4)(SP)

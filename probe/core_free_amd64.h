@@ -67,10 +67,9 @@ freeLeft:
 	MOVL DX, const_slDepth(R10)
 	TESTL DX, DX
 	JNE  freeNest
-	MOVQ const_stHeader(R9), AX
-	LOCK
-	INCQ const_hdLeft(AX)
 	MOVQ const_shSite(DI), SI
+	CMPQ const_siFilter(SI), $0
+	JNE  freeLeftStops
 	TESTL $const_modeRecord, const_stMode(R9)
 	JEQ  freeLeftUnreported
 	MOVQ const_shSize(DI), DX
@@ -80,6 +79,8 @@ freeLeft:
 	ORQ  $const_recAbandon, DI
 	XORL SI, SI
 	CALLTO(const_markRecord)
+
+freeLeftOn:
 	MOVQ const_frSlot(SP), R10
 	MOVQ const_frSite(SP), R11
 	MOVQ STATE, R9
@@ -89,6 +90,17 @@ freeLeft:
 freeLeftUnreported:
 	INCQ const_slEvents(R10)
 	JMP  freeNest
+
+freeLeftStops:
+	// As in leftStops.
+	ORL $const_flagLeft, (const_frIndex+4)(SP)
+	MOVL $1, const_slDepth(R10)
+	MARK(const_markMatchFreeLeft)
+	CALLTO(const_markOffer)
+	ANDL $~const_flagLeft, (const_frIndex+4)(SP)
+	MOVQ const_frSlot(SP), R10
+	MOVL $0, const_slDepth(R10)
+	JMP  freeLeftOn
 
 freeFreed:
 	// Is it further work on the block that was freed last?

@@ -44,7 +44,7 @@ func TestCoreRows(t *testing.T) {
 	deeper := func(words int32) frameRow { r := saved; r.cfa += 8 * words; return r }
 	for row, marks := range map[frameRow][]uint32{
 		{cfa: 8}: {markAlloc, markFree, markQuickAlloc, markQuickFree},
-		{cfa: frameSize + 8}: {markReturn, markReturnQuick, markResult, markResultEnd, markMatchAlloc, markMatchFree, markMatchGuard,
+		{cfa: frameSize + 8}: {markReturn, markReturnQuick, markResult, markResultEnd, markMatchAlloc, markMatchFree, markMatchGuard, markMatchLeft, markMatchFreeLeft,
 			markAgain, markAgainEnd, markFreeFirst},
 		{cfa: frameSize + 8 + wideSize}: {markReturnWide, markWide, markWideEnd},
 		{cfa: called}: {markFind, markTop, markWithin, markFreedVM, markRecord, markRecordQuick, markIntact, markIntactEnd, markTopDone,

@@ -52,6 +52,8 @@ const (
 	exitMatchAlloc                // offers of matches
 	exitMatchFree
 	exitMatchGuard
+	exitMatchLeft
+	exitMatchFreeLeft
 	exitInterrupt // where a signal comes
 	numExits      = 1<<10 + iota
 )
@@ -222,7 +224,7 @@ func (l *lab) stubs() {
 			l.at(a + 11)[0] = 0xe8 // call
 		}
 	}
-	for mark, n := range map[uint32]int{markMatchAlloc: exitMatchAlloc, markMatchFree: exitMatchFree, markMatchGuard: exitMatchGuard} {
+	for mark, n := range map[uint32]int{markMatchAlloc: exitMatchAlloc, markMatchFree: exitMatchFree, markMatchGuard: exitMatchGuard, markMatchLeft: exitMatchLeft, markMatchFreeLeft: exitMatchFreeLeft} {
 		leaveAt(l.remote.core+addr.Run(l.core.marks[mark]), n)
 	}
 	closure := &l.root // a func value points to a word with the address of its code
@@ -362,7 +364,7 @@ func (th *labThread) run(pc addr.Run) int {
 	th.sp = addr.Run(th.regs[rsp])
 	exit := int(l.regs.exit)
 	th.flags = l.regs.flags
-	if exit == exitMatchAlloc || exit == exitMatchFree || exit == exitMatchGuard {
+	if exit >= exitMatchAlloc && exit <= exitMatchFreeLeft {
 		return th.trapped(exit)
 	}
 	return exit
@@ -378,6 +380,10 @@ func (th *labThread) trapped(exit int) int {
 	i := slices.IndexFunc(l.siteTable.list, func(s *site) bool { return uint64(s.desc) == f.word(frSite) })
 	s := l.siteTable.list[i]
 	c := f.call(s, &inferior.Thread{TID: int(th.tid)})
+	if mark, left := map[int]uint32{exitMatchLeft: markMatchLeft, exitMatchFreeLeft: markMatchFreeLeft}[exit]; left {
+		l.stops = append(l.stops, "left")
+		return th.run(l.remote.core + addr.Run(l.core.marks[mark]+markSize+5))
+	}
 	if f.flags()&flagWrong != 0 {
 		l.wrong = append(l.wrong, fmt.Sprintf("%s(%#x): %d", c.Function.Name, max(c.Event.Old, f.word(frAddr)), f.word(frRes)))
 	}

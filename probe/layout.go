@@ -324,7 +324,6 @@ const (
 	hdWalks   = 168 // uint64: stacks walked in full
 	hdNew     = 176 // uint64: stacks published
 	hdLostPy  = 184 // uint64: events whose calls of Python could not be read
-	hdLeft    = 192 // uint64: calls that were left without a return
 
 	hdThreads = 512 // uint32 each: the TIDs of threads that conditions name
 
@@ -358,6 +357,7 @@ const (
 	flagWrong = 1 << 30 // never in a record: the call is offered because of the block that it returns
 	flagSure  = 1 << 29 // never in a record: the call is offered whatever its stack, whose number was not asked for
 
+	flagLeft    = 1 << 27 // never in a record: the call is none yet, what is offered is the outermost of the slot, which has been left
 	flagNoEvent = 1 << 28 // never in a record: the call is no further event, because one inside of it has been, or it has failed inside another
 
 	typeMask   = 0xf

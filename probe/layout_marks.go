@@ -17,6 +17,8 @@ const (
 	markMatchAlloc
 	markMatchFree
 	markMatchGuard
+	markMatchLeft
+	markMatchFreeLeft
 	markOffer
 	markGate
 	markGateEnd

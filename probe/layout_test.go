@@ -110,7 +110,7 @@ var structures = []struct {
 		{"robust", hdRobust, int(unsafe.Sizeof(robustNode{}))}, u64("tail", hdTail), u32("sleep", hdSleep),
 		u32("drained", hdDrained), u32("waiting", hdWaiting), u64("count", hdCount), u64("live", hdLive),
 		u64("blocks", hdBlocks), u64("lost", hdLost), u64("lostSt", hdLostSt), u64("noSlot", hdNoSlot),
-		u64("full", hdFull), u64("miss", hdMiss), u64("walks", hdWalks), u64("new", hdNew), u64("lostPy", hdLostPy), u64("left", hdLeft),
+		u64("full", hdFull), u64("miss", hdMiss), u64("walks", hdWalks), u64("new", hdNew), u64("lostPy", hdLostPy),
 		{"threads", hdThreads, 4 * maxThreadCells},
 	}},
 	{"memo entry", memoEntry, []field{

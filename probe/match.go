@@ -34,6 +34,8 @@ func (m *matcher) match(t *inferior.Thread) inferior.Action {
 	f, s, regs, err := m.offered(t)
 	if err == nil && m.p.slots.guests[uint32(t.TID)] == nil {
 		switch wrong := f.flags()&flagWrong != 0; {
+		case f.flags()&flagLeft != 0:
+			return m.leftMatch(t, &f, s, regs)
 		case !s.Function.Frees() && !wrong:
 			return m.allocMatch(t, &f, s, regs)
 		case !s.Function.Frees():
@@ -150,7 +152,7 @@ func (m *matcher) allocMatch(t *inferior.Thread, f *frame, s *site, regs inferio
 	m.p.reader.drainAll()
 	c := f.call(s, t)
 	complete(&c.Event, &c.Function, f.flags()&flagFailed != 0)
-	c.Inner = m.inner(f)
+	c.Inner = m.inner(m.entry(f, f.word(frIndex)&0xffffffff))
 	tid := uint32(t.TID)
 	if c.Event.Kind == capture.Realloc && c.Event.Old != 0 && m.p.reader.endResize(tid) {
 		c.Event.Old = 0
@@ -192,11 +194,11 @@ func (m *matcher) judge(s *site, f *frame, t *inferior.Thread, c breakpoints.Cal
 	if f.flags()&(flagWrong|flagSure) != 0 || !m.p.conditions.request.asksStack(s.Function) {
 		return // the core has not asked for the stack's number
 	}
-	slot := int64(f.word(frSlot)) - int64(m.p.remote.file)
-	if slot < fileSlots || slot >= fileSlots+numSlots*slotSize {
+	slot := m.slot(f)
+	if slot == nil {
 		return
 	}
-	number := binary.LittleEndian.Uint32(m.p.shared.file[slot+slStack:])
+	number := binary.LittleEndian.Uint32(slot[slStack:])
 	if number >= 1<<stackBits || m.p.shared.file[fileVerdicts+int64(number)] != verdictNone {
 		return
 	}
@@ -207,15 +209,24 @@ func (m *matcher) judge(s *site, f *frame, t *inferior.Thread, c breakpoints.Cal
 	m.p.shared.file[fileVerdicts+int64(number)] = verdict
 }
 
-// inner names the functions that did the work of a call, from the entry of the
-// shadow stack that it has left behind.
-func (m *matcher) inner(f *frame) []string {
-	var b [shadowSize]byte
-	index := int64(f.word(frIndex) & 0xffffffff)
-	if _, err := m.p.proc.ReadAt(b[:], int64(f.word(frSlot))+slShadow+shadowSize*index); err != nil {
+// entry is the entry of the shadow stack with an index that a call has left behind, zeros if it cannot be read.
+func (m *matcher) entry(f *frame, index uint64) (entry [shadowSize]byte) {
+	_, _ = m.p.proc.ReadAt(entry[:], int64(f.word(frSlot)+slShadow+shadowSize*index))
+	return entry
+}
+
+// slot is the slot of the thread with a frame, nil if what is there is none.
+func (m *matcher) slot(f *frame) []byte {
+	at := int64(f.word(frSlot)) - int64(m.p.remote.file) - fileSlots
+	if at < 0 || at >= numSlots*slotSize || at%slotSize != 0 {
 		return nil
 	}
-	served := binary.LittleEndian.Uint64(b[shServed:])
+	return m.p.shared.slot(int(at / slotSize))
+}
+
+// inner names the functions that did the work of the call of an entry.
+func (m *matcher) inner(entry [shadowSize]byte) []string {
+	served := binary.LittleEndian.Uint64(entry[shServed:])
 	var names []string
 	for _, s := range m.p.siteTable.list {
 		if !s.dead && !s.Function.Frees() && s.Function.Group != breakpoints.GroupVM && served>>s.bit&1 != 0 {
@@ -232,13 +243,7 @@ func (m *matcher) freeMatch(t *inferior.Thread, f *frame, s *site, regs inferior
 	defer m.p.reader.mu.Unlock()
 	m.p.reader.drainAll()
 	c := f.call(s, t)
-	for i, r := range []*uint64{&regs.Rdi, &regs.Rsi, &regs.Rdx, &regs.Rcx, &regs.R8, &regs.R9} {
-		*r = c.Args[i]
-	}
-	if s.swapped {
-		regs.Rdi, regs.Rsi = regs.Rsi, regs.Rdi
-	}
-	regs.Rip, regs.Rsp = uint64(c.Entry), uint64(c.SP)
+	s.arrive(&regs, c)
 	if err := t.SetRegs(regs); err != nil {
 		return inferior.Resume // killed
 	}
@@ -250,6 +255,63 @@ func (m *matcher) freeMatch(t *inferior.Thread, f *frame, s *site, regs inferior
 	c.Regs, c.Now = regs, addr.PC(c.Entry)
 	m.judge(s, f, t, c)
 	return m.p.reader.accounted(0, 0, func() inferior.Action { return m.p.cfg.Sink.Alloc(t, c) })
+}
+
+// arrive makes registers those of the entry of a call.
+func (s *site) arrive(regs *inferior.Registers, c breakpoints.Call) {
+	for i, r := range []*uint64{&regs.Rdi, &regs.Rsi, &regs.Rdx, &regs.Rcx, &regs.R8, &regs.R9} {
+		*r = c.Args[i]
+	}
+	if s.swapped {
+		regs.Rdi, regs.Rsi = regs.Rsi, regs.Rdi
+	}
+	regs.Rip, regs.Rsp = uint64(c.Entry), uint64(c.SP)
+}
+
+// leftMatch handles a call that an exception or longjmp has left, which is known as its thread calls s. The thread is
+// made to be at the entry of that function, where plain breakpoints would see it. From there it makes the call
+// anew; but nothing at the code of a function that is called by a pointer leads to the core.
+func (m *matcher) leftMatch(t *inferior.Thread, f *frame, s *site, regs inferior.Registers) inferior.Action {
+	m.p.reader.mu.Lock()
+	defer m.p.reader.mu.Unlock()
+	m.p.reader.drainAll()
+	entry := m.entry(f, 0)
+	word := func(at int) uint64 { return binary.LittleEndian.Uint64(entry[at:]) }
+	left, next := m.p.siteTable.byDesc[addr.Run(word(shSite))], f.call(s, t)
+	now := addr.PC(next.Entry)
+	if slot := m.slot(f); s.entrance != 0 || left == nil || slot == nil {
+		m.pass(t, regs)
+		now = addr.Return(next.Return)
+	} else {
+		binary.LittleEndian.PutUint32(slot[slDepth:], 0)
+		s.arrive(&regs, next)
+		if err := t.SetRegs(regs); err != nil {
+			return inferior.Resume // killed
+		}
+		if s.patch != nil && !s.trap {
+			t.PassTraps(next.Entry) // the user's have been hit
+		}
+	}
+	if left == nil {
+		return inferior.Resume
+	}
+	c := breakpoints.Call{
+		Function: left.Function, Inner: m.inner(entry), Entry: left.code(), Return: addr.Run(word(shRet)), SP: next.SP,
+		Regs: regs, Now: now, Abandoned: true,
+	}
+	e := &c.Event
+	e.TID, e.Kind, e.Size, e.Failed, e.Abandoned = int32(t.TID), left.Function.Kind, word(shSize), true, true
+	if longRecords(left.Function) {
+		e.Aux = word(shAux)
+	}
+	constants(e, &left.Function)
+	tid := uint32(t.TID)
+	m.p.reader.endResize(tid)
+	return m.p.reader.accounted(word(shSize), 1, func() inferior.Action {
+		m.p.reader.reportInside(tid, 0)
+		m.p.reader.flush()
+		return m.p.cfg.Sink.Alloc(t, c)
+	})
 }
 
 // enter has a thread that is at the entry of a site's function run it without another call of the core.

@@ -54,7 +54,6 @@ type Stats struct {
 	LostSt   uint64 // stacks for which there was no room
 	LostPy   uint64 // stacks whose calls of Python could not be read
 	NoThread uint64 // calls of threads that the probe had no place for
-	Left     uint64 // calls that an exception or longjmp has left: stops do not see them
 	Torn     uint64 // records that a thread never completed
 }
 
@@ -62,7 +61,7 @@ type Stats struct {
 func (s Stats) Add(o Stats) Stats {
 	return Stats{
 		Events: s.Events + o.Events, Stacks: s.Stacks + o.Stacks, Walks: s.Walks + o.Walks, Waits: s.Waits + o.Waits,
-		Lost: s.Lost + o.Lost, LostSt: s.LostSt + o.LostSt, LostPy: s.LostPy + o.LostPy, NoThread: s.NoThread + o.NoThread, Left: s.Left + o.Left, Torn: s.Torn + o.Torn,
+		Lost: s.Lost + o.Lost, LostSt: s.LostSt + o.LostSt, LostPy: s.LostPy + o.LostPy, NoThread: s.NoThread + o.NoThread, Torn: s.Torn + o.Torn,
 	}
 }
 
@@ -498,7 +497,7 @@ func (r *reader) counts() Stats {
 	s, h := r.stats, r.p.shared
 	s.Stacks, s.Walks, s.Waits = h.word(hdNew).Load(), h.word(hdWalks).Load(), h.word(hdFull).Load()
 	s.Lost, s.LostSt, s.NoThread = h.word(hdLost).Load(), h.word(hdLostSt).Load(), h.word(hdNoSlot).Load()
-	s.LostPy, s.Left = h.word(hdLostPy).Load(), h.word(hdLeft).Load()
+	s.LostPy = h.word(hdLostPy).Load()
 	return s
 }
 

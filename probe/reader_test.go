@@ -448,17 +448,17 @@ func TestRecordInTheMaking(t *testing.T) {
 // What the inferior counted is what Stats tells.
 func TestStats(t *testing.T) {
 	r := newRing(t)
-	for i, at := range []int{hdNew, hdWalks, hdFull, hdLost, hdLostSt, hdNoSlot, hdLeft} {
+	for i, at := range []int{hdNew, hdWalks, hdFull, hdLost, hdLostSt, hdNoSlot} {
 		r.shared.word(at).Store(uint64(i + 10))
 	}
 	r.alloc(1, "malloc", 1, 0x5000)
 	r.put(recAlloc|flagBare|4000<<siteShift, 0, 0, 0)
 	r.Drain()
-	want := Stats{Events: 1, Stacks: 10, Walks: 11, Waits: 12, Lost: 13, LostSt: 14, NoThread: 15, Left: 16, Torn: 1}
+	want := Stats{Events: 1, Stacks: 10, Walks: 11, Waits: 12, Lost: 13, LostSt: 14, NoThread: 15, Torn: 1}
 	if got := r.Stats(); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	double := Stats{Events: 2, Stacks: 20, Walks: 22, Waits: 24, Lost: 26, LostSt: 28, NoThread: 30, Left: 32, Torn: 2}
+	double := Stats{Events: 2, Stacks: 20, Walks: 22, Waits: 24, Lost: 26, LostSt: 28, NoThread: 30, Torn: 2}
 	if got := want.Add(want); got != double {
 		t.Errorf("sum %+v, want %+v", got, double)
 	}

@@ -178,7 +178,7 @@ func (d *demands) undecided(st *breakpoints.Stop, err error) {
 func (d *demands) entered() map[*inferior.Thread]addr.Run {
 	at := map[*inferior.Thread]addr.Run{}
 	for _, h := range d.hits {
-		if h.event == nil || h.now.IsReturn() {
+		if h.event == nil || h.now.IsReturn() || h.event.Abandoned { // that is known at the entry of another
 			continue
 		}
 		if regs, err := h.thread.Regs(); err == nil && regs.PC() == h.now.Addr() {

@@ -171,6 +171,10 @@ type probeSink struct {
 // Alloc takes a call that a stop may want.
 func (k probeSink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {
 	k.p.data.countUnreported()
+	if call.Abandoned { // what the probe keeps of it is what a record has
+		kept := recording.Recalled(call.Function, call.Event)
+		call.Args, call.SizeLost = kept.Args, kept.SizeLost
+	}
 	action := sink{k.p}.Alloc(t, call)
 	if k.p.tracer.Armed() { // it was armed after the thread had offered the call
 		k.p.tracer.Entered(map[*inferior.Thread]addr.Run{t: call.Now.Addr()})

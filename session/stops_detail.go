@@ -16,7 +16,6 @@ type StopDetail struct {
 	Plane              recordings.Plane
 	Live               bool         // the stop is being waited for: the above is known
 	Passed             uint64       // events of this run that it let pass
-	Left               uint64       // calls that an exception or longjmp has left, which the probe does not offer to stops
 	Unsized            uint64       // frees of blocks whose size is not known, while it was set: no comparison with it holds
 	Undecided          uint64       // events at which variables of its condition had no value: it did not hold
 	Why                string       // the first of them had none
@@ -43,7 +42,6 @@ func (s *Stops) Detail(st *breakpoints.Stop) (d StopDetail, ok bool) {
 		d.Unsized = b.unsized.total(s.account.Rec.Live().Unsized())
 	}
 	d.Undecided, d.Why = b.unknown, b.why
-	d.Left = s.account.Losses.Probe(s.planes.data.stats()).Left
 	if s.target.Proc == nil || !st.Enabled {
 		return d, true
 	}

@@ -92,9 +92,6 @@ func printStop(s *session.Session, o *screen.Output, st *breakpoints.Stop) {
 	case st.Hits > 0:
 		below("hit %s", hits)
 	}
-	if d.Left > 0 && st.Kind == breakpoints.StopAlloc {
-		below("%s ended by an exception or longjmp, as a failed operator new does, and not examined; `set probe off` examines such calls", units.CountVerb(d.Left, "call", "was", "were"))
-	}
 	if d.Unsized > 0 {
 		below("%s of unknown size freed: no comparison with the size holds", units.Count(d.Unsized, "block"))
 	}
@@ -140,7 +137,7 @@ func listStops(c *desk.Desk, in shell.Input, none string, wanted func(*breakpoin
 		v.Cost = c.Session.Stops.Cost(st)
 		d, atAllocs := c.Session.Stops.Detail(st)
 		if v.Warnings = desk.Warnings(d.Doubt); atAllocs {
-			v.InProcess, v.Outside, v.Passed, v.Left, v.Unsized, v.Undecided = d.InProcess, d.Outside, &d.Passed, &d.Left, d.Unsized, d.Undecided
+			v.InProcess, v.Outside, v.Passed, v.Unsized, v.Undecided = d.InProcess, d.Outside, &d.Passed, d.Unsized, d.Undecided
 		}
 		views = append(views, v)
 	}

@@ -87,7 +87,6 @@ type stopView struct {
 	InProcess []string `json:"in_process,omitempty"`
 	Outside   []string `json:"outside,omitempty"`
 	Passed    *uint64  `json:"passed_events,omitempty"`
-	Left      *uint64  `json:"unexamined_calls,omitempty"` // that an exception or longjmp has left
 	Unsized   uint64   `json:"unsized_frees,omitempty"`    // blocks freed whose size is not known
 	Undecided uint64   `json:"undecided_events,omitempty"` // at which a variable of the condition had no value
 

@@ -98,19 +98,31 @@ func TestInnerFunctions(t *testing.T) {
 	}
 }
 
-// TestFailedNew: an operator new that throws is left, and the code in the process does not offer it to stops:
-// then hdb says how many such calls there were.
+// TestFailedNew: an operator new that throws stops the program at the next call of its thread, in both planes at the
+// same one, whether events are recorded or not.
 func TestFailedNew(t *testing.T) {
 	j := program(t, "failednew", nil)
-	for _, p := range planes {
-		said, err := hdb(t, j, append(p.settings(), "break alloc if size > 1G", "ignore 1 100", "run", "info breakpoints"), "--args", j.Path)
-		if err != nil {
-			t.Fatalf("%s plane: %v\n%s", p, err, said)
-		}
-		seen := strings.Contains(said, "hit 8 times") && !strings.Contains(said, "not examined")
-		told := strings.Contains(said, "hit 5 times") && strings.Contains(said, "3 calls were ended by an exception or longjmp")
-		if !seen && !told {
-			t.Errorf("%s plane:\n%s", p, said)
+	hits := regexp.MustCompile(`(?m)hit \d+: #\d+ .*(?:did not return|= NULL)|^#[0-9] .*`)
+	for _, c := range []struct {
+		stop string
+		hits int
+	}{{"break alloc if size > 1G", 8}, {"break malloc if size > 1G", 8}, {"break operator new", 3}, {`break alloc if size > 1G && func("main")`, 8}} {
+		var want []string
+		for _, p := range planes {
+			for _, first := range []string{"show probe", "record start", "set kill-on-exit off"} {
+				script := append(p.settings(), first, c.stop, "run")
+				for range c.hits {
+					script = append(script, "bt", "continue")
+				}
+				said, err := hdb(t, j, script, "--args", j.Path)
+				got := hits.FindAllString(said, -1)
+				if want == nil {
+					want = got
+				}
+				if err != nil || strings.Count(said, ", hit ") != c.hits || !slices.Equal(got, want) {
+					t.Errorf("%s plane, %s, %s: %v\n%s\nwant %q", p, first, c.stop, err, said, want)
+				}
+			}
 		}
 	}
 }
