@@ -324,6 +324,9 @@ made:
 
 noEvent:
 	ORL $const_flagNoEvent, (const_frIndex+4)(SP)
+	TESTL $const_modeRecord, const_stMode(R9)
+	JNE  judged
+	DECQ const_slEvents(R10) // as it is counted below; or hdb counts it
 
 judged:
 	MOVQ const_siFilter(R11), DI
@@ -353,13 +356,7 @@ allocMay:
 allocStops:
 	MARK(const_markMatchAlloc)
 	CALLTO(const_markOffer)
-
-allocUnreported:
-	TESTL $const_flagNoEvent, (const_frIndex+4)(SP)
-	JNE  back
-	MOVQ const_frSlot(SP), R10
-	INCQ const_slEvents(R10)
-	JMP  back
+	JMP  allocUnreported
 
 allocSure:
 	ORL $const_flagSure, (const_frIndex+4)(SP)
@@ -433,6 +430,10 @@ guardDone:
 	MOVL const_frIndex(SP), DX
 	MOVL const_siFlags(R11), R8
 	JMP  guarded
+
+allocUnreported:
+	MOVQ const_frSlot(SP), R10
+	INCQ const_slEvents(R10)
 
 back:
 	MOVQ const_frRes(SP), AX

@@ -157,14 +157,9 @@ func (m *matcher) allocMatch(t *inferior.Thread, f *frame, s *site, regs inferio
 	if c.Event.Kind == capture.Realloc && c.Event.Old != 0 && m.p.reader.endResize(tid) {
 		c.Event.Old = 0
 	}
-	if f.flags()&flagNoEvent != 0 {
-		if c.Event.Failed {
-			m.pass(t, regs) // the call around it will tell
-			return m.p.reader.accounted(f.word(frSize), 1, func() inferior.Action { return inferior.Resume })
-		}
-		if !m.p.Recording() {
-			m.p.slots.counted-- // what was made inside is this call's work
-		}
+	if f.flags()&flagNoEvent != 0 && c.Event.Failed {
+		m.pass(t, regs) // the call around it will tell
+		return m.p.reader.accounted(f.word(frSize), 1, func() inferior.Action { return inferior.Resume })
 	}
 	if s.ofGo() { // see goBack
 		low := regs.SP() - offerBelow

@@ -66,7 +66,7 @@ func (ss *slots) empty(slot []byte) {
 }
 
 // Unreported is how many events since Inject were neither recorded nor offered, in all threads. One that was
-// counted is taken off if the call around it is offered, whose work it has been.
+// counted is taken off when the call around it, whose work it has been, returns.
 func (ss *slots) Unreported() uint64 {
 	if ss.p.closed {
 		return ss.counted
