@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"hdb/console/shell"
+	"hdb/internal/manual"
 )
 
 // Markdown is the whole manual in one text.
@@ -55,21 +56,55 @@ func Manual() []ManualPage {
 	return append([]ManualPage{{"commands.md", index.String()}}, pages...)
 }
 
-func writeCommand(b *strings.Builder, full string, cmd *shell.Command) {
-	fmt.Fprintf(b, "\n## %s\n\n%s.", full, shell.UpperFirst(cmd.Short))
+// introduction says in short what a command does, its other names, and what it needs.
+func introduction(cmd *shell.Command) string {
+	text := shell.UpperFirst(cmd.Short) + "."
 	if len(cmd.Aliases) > 0 {
-		fmt.Fprintf(b, " Also `%s`.", strings.Join(cmd.Aliases, "`, `"))
+		text += fmt.Sprintf(" Also `%s`.", strings.Join(cmd.Aliases, "`, `"))
 	}
 	if need := cmd.Needs.String(); need != "" {
-		fmt.Fprintf(b, " It %s.", need)
+		text += fmt.Sprintf(" It %s.", need)
 	}
-	b.WriteString("\n")
+	return text
+}
+
+func writeCommand(b *strings.Builder, full string, cmd *shell.Command) {
+	fmt.Fprintf(b, "\n## %s\n\n%s\n", full, introduction(cmd))
 	if cmd.Run != nil {
 		fmt.Fprintf(b, "\n    %s\n", strings.Join(cmd.Usage(full), "\n    "))
 	}
 	if cmd.Long != "" {
 		fmt.Fprintf(b, "\n%s\n", markdownText(cmd.Long))
 	}
+}
+
+// Roff is hdb-commands(7), the manual page of the commands. date is the day of the commit, 2006-01-02.
+func Roff(date, version string) string {
+	var b strings.Builder
+	b.WriteString(manual.Header("hdb-commands", 7, "commands of the console of hdb", date, version))
+	b.WriteString(".SH DESCRIPTION\n" + manual.Text("What may be typed at the prompt of hdb(1), in a file of commands, or behind -ex. `help` shows the same in the console."))
+	table := commandTable(nil)
+	for _, g := range shell.Chapters() {
+		fmt.Fprintf(&b, ".SH %s\n", strings.ToUpper(manual.Escape(g.Title)))
+		table.EachOf(g.Group, func(full string, cmd *shell.Command) {
+			fmt.Fprintf(&b, ".SS %s\n%s", manual.Escape(full), manual.Text(introduction(cmd)))
+			if cmd.Run != nil {
+				b.WriteString(manual.Text("  " + strings.Join(cmd.Usage(full), "\n  ")))
+			}
+			if cmd.Long != "" {
+				b.WriteString(".PP\n" + manual.Text(cmd.Long))
+			}
+		})
+	}
+	for _, t := range table.Topics {
+		fmt.Fprintf(&b, ".SH %s\n%s", strings.ToUpper(manual.Escape(t.Name)), manual.Text(t.Text))
+	}
+	b.WriteString(".SH SETTINGS\n")
+	for _, s := range settingTable(nil) {
+		fmt.Fprintf(&b, ".SS %s\n%s", manual.Escape(s.Name), manual.Text(settingHelp(s)))
+	}
+	b.WriteString(".SH SEE ALSO\nhdb(1)\n")
+	return b.String()
 }
 
 func vocabularyPage() string {
@@ -89,13 +124,17 @@ func settingsPage() string {
 		if def != "" {
 			def = "`" + def + "`"
 		}
-		help := s.Help
-		if len(s.Values) > 0 {
-			help += " (" + strings.Join(s.Values, ", ") + ")"
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", s.Name, def, help)
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", s.Name, def, settingHelp(s))
 	}
 	return b.String()
+}
+
+// settingHelp is the meaning of a setting, with its values if they are words.
+func settingHelp(s *shell.Setting) string {
+	if len(s.Values) == 0 {
+		return s.Help
+	}
+	return s.Help + " (" + strings.Join(s.Values, ", ") + ")"
 }
 
 // markdownText turns the indented examples of a help text into code blocks.

@@ -18,6 +18,7 @@ type options struct {
 	returnChildResult bool
 	version, help     bool
 	docs              bool
+	manual            string // the directory that manual pages are written to
 	pid               int
 	args              bool // --args: what follows is the program and its arguments
 	tty, dir          string
@@ -74,6 +75,8 @@ func (o *options) flag(name string) flags.Flag {
 		return flags.On(&o.args)
 	case "docs":
 		return flags.On(&o.docs)
+	case "manual":
+		return flags.Text(&o.manual)
 	case "x", "command":
 		return o.startupFlag(true)
 	case "ex", "eval-command":

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -61,6 +60,7 @@ usage:
                                    hdb flamegraph --help
   hdb table CAPTURE                functions with what they allocated, as text or as an
                                    HTML page: see hdb table --help
+  hdb completion bash|zsh|fish     completion of command lines: see hdb completion --help
 
 flags, with one dash or two:
   -x FILE     run the commands of FILE up to its first error
@@ -165,6 +165,9 @@ func surviveBrokenPipes() {
 }
 
 func run(argv []string, in *os.File, out, errw io.Writer) int {
+	if len(argv) > 0 && argv[0] == "--complete" {
+		return complete(argv[1:], in, out)
+	}
 	if len(argv) > 0 && argv[0] == "symbolize" {
 		return symbolize(argv[1:], in, out, errw)
 	}
@@ -191,9 +194,11 @@ func run(argv []string, in *os.File, out, errw io.Writer) int {
 	case o.command("version") && len(o.words) > 1 && !isHere("version"):
 		return fail(errw, fmt.Errorf("version takes no arguments: %q: %w", o.words[1], errUsage), exitUsage)
 	case o.version, o.command("version") && !isHere("version"):
-		return printText(out, errw, "hdb "+version()+"\n")
+		return printText(out, errw, fullVersion()+"\n")
 	case o.docs:
 		return docs(out, errw)
+	case o.manual != "":
+		return writeManual(o.manual, in, errw)
 	}
 	for word, verb := range verbs() {
 		if o.command(word) {
@@ -225,7 +230,7 @@ func verbs() map[string]verb {
 		}
 	}
 	all := map[string]verb{
-		"record": printing(record), "live": live, "doctor": printing(doctor), "py": printing(showPython), "capture": printing(captures),
+		"record": printing(record), "live": live, "doctor": printing(doctor), "py": printing(showPython), "capture": printing(captures), "completion": printing(completion),
 		"assert": reading(assert), "export": reading(export), "flamegraph": reading(page), "table": reading(page),
 	}
 	for _, word := range allocs.Reports {
@@ -248,23 +253,6 @@ func fail(w io.Writer, err error, code int) int {
 
 // warn prints a line about what went wrong and does not end the command.
 func warn(w io.Writer, line string) { fmt.Fprintf(w, "warning: %s\n", screen.Clean(line)) }
-
-// version is the module's, or the commit it was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-			return s.Value[:12]
-		}
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	return "devel"
-}
 
 // guardCommand starts this program as a guard, nil if it cannot be found.
 func guardCommand() []string {

@@ -18,7 +18,8 @@ import (
 
 // BoundFlags is help on the flags of record start and hdb record that keep a
 // recording small.
-const BoundFlags = `  --max-size SIZE end the recording at SIZE or more (64M, 2G), then let the program
+const BoundFlags = `  --max-size SIZE
+                  end the recording at SIZE or more (64M, 2G), then let the program
                   run on. The size is checked about every 65,536 events, so at least that
                   many are recorded; the names of functions add to the size
   --ring SIZE     keep only the last SIZE of events; --last D the events of the last D.
