@@ -1,4 +1,4 @@
-# Everything one does here: build, demo, test, test-full, bench, docs.
+# Everything one does here: build, install, dist, demo, test, test-full, bench, docs.
 # Each installs the Debian packages that it needs when it may (scripts/need).
 
 # The race detector runs where goroutines are started. In the small form it does so only in
@@ -20,6 +20,49 @@ build:
 
 debug:
 	CGO_ENABLED=0 go build -ldflags='-E main.enter' -o hdb ./cmd/hdb
+
+# Where install puts hdb: bin, share/man and the completions of three shells. DESTDIR is for packages.
+PREFIX = /usr/local
+ROOT = $(DESTDIR)$(PREFIX)
+COMPLETIONS = bash-completion/completions/hdb zsh/site-functions/_hdb fish/vendor_completions.d/hdb.fish
+HDB = ./hdb
+
+install: build
+	$(MAKE) place
+
+# What install does with an hdb that is built already.
+place:
+	rm -rf .cache/man
+	mkdir -p .cache/man
+	$(HDB) --manual .cache/man
+	install -D -m 755 $(HDB) $(ROOT)/bin/hdb
+	install -d $(ROOT)/share/man/man1 $(ROOT)/share/man/man7
+	install -m 644 .cache/man/*.1 $(ROOT)/share/man/man1
+	install -m 644 .cache/man/*.7 $(ROOT)/share/man/man7
+	for to in $(COMPLETIONS); do install -D -m 644 cmd/hdb/completions/$${to##*/}$$([ $${to##*/} != hdb ] || echo .bash) $(ROOT)/share/$$to; done
+
+uninstall:
+	rm -f $(ROOT)/bin/hdb $(ROOT)/share/man/man1/hdb.1 $(ROOT)/share/man/man1/hdb-*.1 $(ROOT)/share/man/man7/hdb-commands.7
+	cd $(ROOT)/share && rm -f $(COMPLETIONS)
+
+# An archive, a .deb, an .rpm, a wheel, the list of what hdb is built from, and checksums, in dist. The same commit gives the
+# same files with the same version of Go.
+VERSION = $(shell cat VERSION)
+COMMIT = $(shell git rev-parse HEAD)
+DATE = $(shell git log -1 --format=%cd --date=format:%Y-%m-%d)
+STAMP = -s -w -buildid= -E main.enter -X main.release=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
+dist:
+	rm -rf dist .cache/stage
+	mkdir -p dist .cache/stage
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='$(STAMP)' -o .cache/dist-hdb ./cmd/hdb
+	$(MAKE) place HDB=.cache/dist-hdb DESTDIR= PREFIX=$(CURDIR)/.cache/stage
+	go -C tools/dist run . -stage $(CURDIR)/.cache/stage -out $(CURDIR)/dist -version $(VERSION) \
+		-date $$(git log -1 --format=%ct) -module $(CURDIR)/annotations/hdb_mark.py \
+		-docs $(CURDIR)/README.md,$(CURDIR)/LICENSE,$(CURDIR)/CHANGELOG.md
+
+# Installs what dist has made on bare systems, as root.
+test-packages: dist
+	scripts/packages
 
 # Opens the console on the demo program; without a terminal it plays the
 # README's session.
@@ -104,4 +147,4 @@ bench: build
 docs:
 	go generate ./...
 
-.PHONY: build debug demo test race oracle masked test-full tools packages real npm check lint bench docs
+.PHONY: build debug install place uninstall dist test-packages demo test race oracle masked test-full tools packages real npm check lint bench docs
