@@ -21,13 +21,14 @@ type profileFrames struct {
 // A profileFrame is a function that an address represents, in the form of reports.
 type profileFrame struct {
 	frame report.Frame
+	calls caller
 	as    [2]int // indexes of the frame as the user's and as a library's, from 1; 0: none yet
 }
 
 func (r *Recording) newProfileFrames(p *report.Profile) *profileFrames {
 	c := &profileFrames{stackSites: r.newStackSites(), p: p, index: map[report.Frame]int{}}
 	c.note = func(f *names.Frame) int {
-		c.made = append(c.made, profileFrame{frame: c.of(f)})
+		c.made = append(c.made, profileFrame{frame: c.of(f), calls: r.Attribution.caller(f)})
 		return len(c.made) - 1
 	}
 	return c
@@ -40,6 +41,7 @@ func (c *profileFrames) stack(id capture.StackID, seq uint64) report.Stack {
 	for i, f := range c.shown {
 		out.Frames = append(out.Frames, c.frame(f, i < out.Site))
 	}
+	out.Outer, out.Callers = outer(len(c.shown), out.Site, func(i int) caller { return c.made[c.shown[i].number].calls })
 	if id == 0 {
 		out.Truncated = cmp.Or(out.Truncated, "no stack was recorded")
 	}

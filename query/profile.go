@@ -163,13 +163,17 @@ func (r *Recording) nameStacks(frames *profileFrames, stacks []report.Stack) {
 		}
 		st := &stacks[i]
 		if i > 0 && st.ID == stacks[i-1].ID { // of another thread
-			last := &stacks[i-1]
-			st.Frames, st.Site, st.Truncated = last.Frames, last.Site, last.Truncated
+			copyFrames(st, &stacks[i-1])
 			continue
 		}
 		named := frames.stack(st.ID, r.Index.Named(st.ID))
-		st.Frames, st.Site, st.Truncated = named.Frames, named.Site, named.Truncated
+		copyFrames(st, &named)
 	}
+}
+
+// copyFrames gives a row the frames of another one.
+func copyFrames(to, from *report.Stack) {
+	to.Frames, to.Site, to.Outer, to.Callers, to.Truncated = from.Frames, from.Site, from.Outer, from.Callers, from.Truncated
 }
 
 // stackRows are the rows of the stacks that allocated.

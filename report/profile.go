@@ -139,6 +139,8 @@ type Stack struct {
 	ID        capture.StackID // of the recording
 	Frames    []int           // indexes into Profile.Frames, innermost first
 	Site      int             // index into Frames: the frame that the blocks belong to, see query.Attribution; frames before it are libraries'
+	Outer     int             // how many of the outermost frames only lead to the user's code, see query.Attribution.Outer
+	Callers   string          // what these belong to
 	Truncated string          // why outer frames are missing, "" if none are
 	Thread    string          // the name of the thread that allocated, "" without one or if several threads share the row
 	TID       int32           // of it, 0 if several threads share the row

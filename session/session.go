@@ -5,6 +5,7 @@ import (
 	"hdb/inferior"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/report"
 	"hdb/session/allocators"
 	"hdb/session/cpython"
 	"hdb/session/heaps"
@@ -24,6 +25,7 @@ type Session struct {
 
 	Goroutines     *view.Goroutines      // of a Go program
 	Selection      *view.Selection       // the selected thread, stack and frame
+	Folds          view.Folds            // what is shown of the stacks of blocks
 	Memory         *view.Memory          // the inferior's memory, and addresses as typed
 	Locations      *view.Locations       // places in the code as typed, and source lines
 	Values         *variables.Values     // variables and expressions
@@ -86,6 +88,7 @@ func (s *Session) wire() {
 
 	s.Goroutines = view.NewGoroutines(c, s.walker)
 	s.Selection = view.NewSelection(c, s.walker, s.demand.event, s.Goroutines)
+	s.Folds = view.NewFolds(c)
 	s.Memory = view.NewMemory(c, s.Selection)
 	s.Locations = view.NewLocations(c, s.Selection, s.Memory)
 	s.Values = variables.NewValues(c, s.Selection, s.demand)
@@ -153,6 +156,16 @@ func (s *Session) openOther(path string) (q *recordings.Queries, done func(), er
 		return nil, nil, err
 	}
 	return other.Queries, func() { other.Close() }, nil
+}
+
+// ProfileOf is the whole profile of another capture.
+func (s *Session) ProfileOf(path string) (*report.Profile, error) {
+	other, done, err := s.openOther(path)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return other.WholeProfile()
 }
 
 // ApplyAttribution makes changed Settings.Wrappers and Settings.Libraries hold. What was

@@ -306,17 +306,25 @@ func viewStackRow(r query.StackRow) stackRowView {
 	return stackRowView{r.Row, desk.ViewFrames(r.Stack.Frames)}
 }
 
-// printUserFrames prints a stack from the function on that the block belongs to, and how many frames are
-// inner: of allocators, wrappers and libraries. all is the command that shows these, "" none.
+// printUserFrames prints a stack without its inner frames, of allocators, wrappers and libraries, up to the function that
+// the block belongs to, and without outer ones that only lead to the user's code; set fold off shows both. all is the command
+// that shows them anyway, "" none.
 func printUserFrames(c *desk.Desk, o *screen.Output, st names.Stack, all string) {
-	user := min(c.Session.Selection.UserFrame(st.Frames), len(st.Frames))
+	if !c.Set.Flag("fold") {
+		desk.PrintFrames(o, st.Frames)
+		return
+	}
+	user, outer, of := c.Session.Folds.Of(st.Frames)
 	if user > 0 {
 		if all != "" {
 			all = "; `" + all + "` shows all"
 		}
 		o.Line(screen.Guess(fmt.Sprintf("(%s of allocators and libraries hidden%s)", units.Count(user, "frame"), all)))
 	}
-	desk.PrintFrames(o, st.Frames[user:])
+	desk.PrintFrames(o, st.Frames[user:len(st.Frames)-outer])
+	if outer > 0 {
+		o.Line(screen.Guess(fmt.Sprintf("(%d outer frames of %s hidden)", outer, of)))
+	}
 }
 
 func showStackRows(c *desk.Desk, in shell.Input, rows []query.StackRow, by heap.Measure, total int, kept leftOut, mapped mappedStacks) {

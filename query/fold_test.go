@@ -1,0 +1,50 @@
+package query
+
+import (
+	"regexp"
+	"testing"
+
+	"hdb/names"
+	"hdb/symbols"
+)
+
+// TestOuter folds the frames that lead to the user's code, and none of that.
+func TestOuter(t *testing.T) {
+	a := NewAttribution(regexp.MustCompile(DefaultWrappers), regexp.MustCompile(DefaultLibraries))
+	const libc, libstdcxx, program = "/lib/x86_64-linux-gnu/libc.so.6", "/lib/x86_64-linux-gnu/libstdc++.so.6", "/home/me/program"
+	frame := func(function, file, path string) names.Frame {
+		f := names.Frame{Path: path}
+		f.Function, f.File, f.Line, f.Frame.Source = function, file, 7, symbols.FromDWARF
+		return f
+	}
+	mine := frame("work", "/home/me/work.cc", program)
+	main := frame("main", "/home/me/work.cc", program)
+	start := []names.Frame{frame("__libc_start_call_main", "", libc), frame("__libc_start_main_impl", "", libc), frame("_start", "", program)}
+	thread := []names.Frame{
+		frame("std::__invoke_impl<void, main()::<lambda()> >", "/usr/include/c++/12/bits/invoke.h", program),
+		frame("std::thread::_State_impl<x>::_M_run()", "/usr/include/c++/12/bits/std_thread.h", program),
+		frame("", "", libstdcxx), frame("start_thread", "", libc), frame("clone3", "", libc)}
+	tokio := []names.Frame{
+		frame("tokio::runtime::task::core::Core<T,S>::poll", "/root/.cargo/registry/src/x/tokio-1.0/src/runtime/task/core.rs", program),
+		frame("<tokio::runtime::blocking::task::BlockingTask<T> as core::future::future::Future>::poll", "/x.rs", program),
+		frame("start_thread", "", libc)}
+	for _, tc := range []struct {
+		name   string
+		frames []names.Frame
+		site   int
+		n      int
+		of     string
+	}{
+		{"main", append([]names.Frame{mine, main}, start...), 0, 3, "the C library"},
+		{"std::thread", append([]names.Frame{mine}, thread...), 0, 5, "std::thread"},
+		{"tokio", append([]names.Frame{mine}, tokio...), 0, 3, "tokio"},
+		{"one alone", []names.Frame{mine, main, start[2]}, 0, 0, ""},
+		{"a callback", []names.Frame{mine, frame("qsort", "", libc), frame("qsort_r", "", libc), main}, 0, 0, ""},
+		{"no code of the user's", thread, 0, 0, ""},
+		{"none", nil, 0, 0, ""},
+	} {
+		if n, of := a.Outer(tc.frames, tc.site); n != tc.n || of != tc.of {
+			t.Errorf("%s: %d of %q, want %d of %q", tc.name, n, of, tc.n, tc.of)
+		}
+	}
+}
