@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"unicode/utf8"
 
 	"hdb/capture"
 	"hdb/goruntime"
@@ -21,6 +20,7 @@ type Limits struct {
 	MaxTemporary  *uint64 // blocks freed before the next allocation
 
 	Since        *Baseline     // for MaxLiveGrowth
+	Against      *Earlier      // nil: with no other recording
 	Suppressions *Suppressions // leaks that are allowed; may be nil
 	Strict       bool          // what language runtimes keep for themselves counts as a leak, too
 	Incomplete   bool          // what is recorded is taken for the whole
@@ -29,7 +29,7 @@ type Limits struct {
 
 // Any reports whether there is a limit.
 func (l *Limits) Any() bool {
-	return l.NoLeaks || l.MaxPeak != nil || l.MaxAllocs != nil || l.MaxLeaked != nil || l.MaxLiveGrowth != nil || l.MaxTemporary != nil
+	return l.NoLeaks || l.MaxPeak != nil || l.MaxAllocs != nil || l.MaxLeaked != nil || l.MaxLiveGrowth != nil || l.MaxTemporary != nil || l.Against != nil
 }
 
 // A Baseline is the heap at an earlier moment.
@@ -85,6 +85,9 @@ func Check(p *Profile, l *Limits) []Verdict {
 	all = append(all, checkLeaks(p, l)...)
 	if l.MaxLiveGrowth != nil && l.Since != nil {
 		all = append(all, checkGrowth(p, l))
+	}
+	if l.Against != nil {
+		all = append(all, checkAgainst(p, l)...)
 	}
 	if m := l.MaxTemporary; m != nil {
 		v := p.limited("max-temporary", total.Temporary, *m, false, "freed before the next allocation")
@@ -245,97 +248,6 @@ func checkGrowth(p *Profile, l *Limits) Verdict {
 		return 0, 0
 	})
 	return v
-}
-
-// How much of a failed assertion is shown.
-const (
-	shownPlaces = 5
-	shownFrames = 16
-)
-
-// WriteVerdicts writes the verdicts for people: a line each, and below one of a
-// failed assertion the stacks that weigh most. Foreign names have no control
-// characters.
-func WriteVerdicts(w io.Writer, p *Profile, all []Verdict) error {
-	for i := range all {
-		word := "FAILED"
-		switch {
-		case all[i].Held:
-			word = "ok    "
-		case all[i].Undecided:
-			word = "UNDECIDED"
-		}
-		if _, err := fmt.Fprintf(w, "%s %s: %s\n%s", word, all[i].Name, printable(all[i].Text), all[i].details(p)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// details are the stacks of a failed assertion, in lines.
-func (v *Verdict) details(p *Profile) string {
-	var b []byte
-	for i := range v.places {
-		if i == shownPlaces {
-			return string(b) + v.rest(p, v.places[i:])
-		}
-		f := &v.places[i]
-		b = fmt.Appendf(b, "  %s%s\n", v.amount(p, f), f.others(p, v.unit))
-		b = append(b, p.stackText(f.stack, "    ")...)
-	}
-	return string(b)
-}
-
-// rest is the line on places that are not shown.
-func (v *Verdict) rest(p *Profile, places []finding) string {
-	sum := finding{}
-	for i := range places {
-		sum.weight += places[i].weight
-		sum.blocks += places[i].blocks
-	}
-	return fmt.Sprintf("  %s in %s\n", v.amount(p, &sum), units.Count(uint64(len(places)), "further place"))
-}
-
-// amount is the weight of a place, with its share of the whole.
-func (v *Verdict) amount(p *Profile, f *finding) string {
-	text := units.Count(f.weight, "block")
-	switch {
-	case v.counted:
-		if text = units.Blocks(p.Units, f.weight, f.blocks); f.stack != nil && f.stack.Mapped {
-			text = p.Units.Long(f.weight) + " mapped"
-		}
-	case v.unit == "bytes":
-		text = p.Units.Long(f.weight)
-	}
-	if v.value > 0 {
-		text += " (" + units.Percent(f.weight, v.value) + ")"
-	}
-	return text
-}
-
-// stackText is a stack in lines, innermost first; its middle is left out if it is
-// long.
-func (p *Profile) stackText(st *Stack, indent string) string {
-	var b []byte
-	width := 0
-	for _, i := range st.Frames {
-		function, _ := p.frameNames(&p.Frames[i])
-		width = max(width, min(utf8.RuneCountInString(printable(function)), 50))
-	}
-	for n, i := range st.Frames {
-		if left := len(st.Frames) - shownFrames; left > 1 && n >= shownFrames/2 && n < shownFrames/2+left {
-			if n == shownFrames/2 {
-				b = fmt.Appendf(b, "%s(%d more frames)\n", indent, left)
-			}
-			continue
-		}
-		function, where := p.frameNames(&p.Frames[i])
-		b = fmt.Appendf(b, "%s%-*s  %s\n", indent, width, printable(function), printable(where))
-	}
-	if st.Truncated != "" {
-		b = fmt.Appendf(b, "%s(outer frames are missing: %s)\n", indent, printable(st.Truncated))
-	}
-	return string(b)
 }
 
 // WriteVerdictsSARIF writes the failed assertions as a SARIF log: for each an error

@@ -118,7 +118,7 @@ func TestCheck(t *testing.T) {
 func TestWriteVerdicts(t *testing.T) {
 	p := leakyProfile()
 	var out bytes.Buffer
-	if err := WriteVerdicts(&out, p, Check(p, &Limits{NoLeaks: true, MaxTemporary: new(uint64(1)), MaxAllocs: new(uint64(1000))})); err != nil {
+	if err := WriteVerdicts(&out, p, Check(p, &Limits{NoLeaks: true, MaxTemporary: new(uint64(1)), MaxAllocs: new(uint64(1000))}), WholeStacks); err != nil {
 		t.Fatal(err)
 	}
 	want := `ok     max-allocs: 119 blocks allocated, of at most 1,000 blocks
@@ -228,8 +228,8 @@ func TestSARIF(t *testing.T) {
 		bytes += r.Properties["weight"].(float64)
 	}
 	want := []string{
-		"warning ROOT a%20b/grow.cc:42 4",
-		"note ROOT a%20b/grow.cc:50 4",
+		"warning ROOT a%20b/grow.cc:42 3",
+		"note ROOT a%20b/grow.cc:50 3",
 		"note ROOT build/leaky:0 0",
 	}
 	if !slices.Equal(got, want) {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
@@ -85,7 +86,7 @@ func TestUndecided(t *testing.T) {
 		t.Errorf("a Go program: %s", got)
 	}
 	var text, junit, sarif bytes.Buffer
-	if err := WriteVerdicts(&text, p, all); err != nil || !strings.Contains(text.String(), "UNDECIDED no-leaks: no block is live at the end; undecided: what the Go runtime allocates is not counted\n") {
+	if err := WriteVerdicts(&text, p, all, NoStacks); err != nil || !strings.Contains(text.String(), "UNDECIDED no-leaks: no block is live at the end; undecided: what the Go runtime allocates is not counted\n") {
 		t.Errorf("%v: %s", err, &text)
 	}
 	if err := WriteJUnit(&junit, p, all, "", nil); err != nil || strings.Count(junit.String(), "<error ") != 3 || strings.Contains(junit.String(), "<failure") {
@@ -132,7 +133,12 @@ func TestCaveatsEverywhere(t *testing.T) {
 		"WriteTable":         func(w io.Writer) error { return WriteTable(w, p, Options{}, 1) },
 		"WriteJUnit":         func(w io.Writer) error { return WriteJUnit(w, p, verdicts, "", nil) },
 		"WriteVerdictsSARIF": func(w io.Writer) error { return WriteVerdictsSARIF(w, p, verdicts, nil, Options{}) },
-		"WriteSpeedscope":    asFile(WriteSpeedscope), "WriteFirefox": asFile(WriteFirefox), "WriteDHAT": asFile(WriteDHAT),
+		"WriteMarkdown": func(w io.Writer) error {
+			var b bytes.Buffer
+			err := WriteMarkdown(&b, p, verdicts, "")
+			return cmp.Or(err, func() error { _, err := io.WriteString(w, strings.ReplaceAll(b.String(), `\`, "")); return err }())
+		},
+		"WriteSpeedscope": asFile(WriteSpeedscope), "WriteFirefox": asFile(WriteFirefox), "WriteDHAT": asFile(WriteDHAT),
 		"WriteMassif": asFile(WriteMassif), "WriteSARIF": asFile(WriteSARIF),
 		"WriteNDJSON": func(w io.Writer) error { return WriteNDJSON(w, r) },
 		"WritePprof": func(w io.Writer) error {
@@ -163,8 +169,8 @@ func TestCaveatsEverywhere(t *testing.T) {
 			return err
 		},
 	}
-	// Neither has a place for them: whoever writes them prints the caveats besides.
-	for _, name := range []string{"WriteCollapsed", "WriteVerdicts"} {
+	// None has a place for them: whoever writes them prints the caveats, too.
+	for _, name := range []string{"WriteCollapsed", "WriteVerdicts", "WriteAnnotations", "WriteCodeQuality"} {
 		writers[name] = nil
 	}
 	source, err := filepath.Glob("*.go")

@@ -19,6 +19,7 @@ type finding struct {
 	stack       *Stack // the one with most of it
 	weight      uint64 // of the measure
 	blocks      uint64 // in it, if it counts bytes
+	mapped      uint64 // of the weight, what was mapped and is in no block
 	fingerprint string
 	line        int // of the user's
 	stacks      int
@@ -66,15 +67,23 @@ func (p *Profile) findings(weigh func(i int, st *Stack) (weight, blocks uint64))
 		f.stacks++
 		f.weight += weight
 		f.blocks += blocks
+		if st.Mapped {
+			f.mapped += weight
+		}
 		if weight > f.most {
 			f.stack, f.most = st, weight
 		}
 	}
 	number(all)
+	sortFindings(all)
+	return all
+}
+
+// sortFindings puts the heaviest first.
+func sortFindings(all []finding) {
 	slices.SortStableFunc(all, func(a, b finding) int {
 		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(b.blocks, a.blocks), cmp.Compare(a.fingerprint, b.fingerprint))
 	})
-	return all
 }
 
 // number tells findings with the same functions apart, by the order of their lines:

@@ -87,7 +87,7 @@ func WriteJUnit(w io.Writer, p *Profile, all []Verdict, failed string, u *Suppre
 			c.Error = &junitFailure{Message: printable(v.Text), Type: v.Name, Text: printable(v.Text)}
 			s.Errors++
 		default:
-			c.Failure = &junitFailure{Message: printable(v.Text), Type: v.Name, Text: "\n" + v.details(p)}
+			c.Failure = &junitFailure{Message: printable(v.Text), Type: v.Name, Text: "\n" + v.details(p, FoldedStacks)}
 			s.Failures++
 		}
 		s.Cases = append(s.Cases, c)

@@ -27,6 +27,7 @@ const leakWarning = 0.05
 // sarifRules are what results may be of, in the order of ruleIndex.
 var sarifRules = []struct{ id, name, text string }{
 	{"leak", "Leak", "Memory that was allocated here is still allocated at the end."},
+	{"against-peak", "PeakRose", "More bytes are live at once than in an earlier recording."},
 	{"max-peak", "PeakTooHigh", "More bytes are live at once than allowed."},
 	{"max-allocs", "TooManyAllocations", "More blocks are allocated than allowed."},
 	{"max-leaked", "LeaksTooMuch", "More bytes are live at the end than allowed."},
@@ -231,7 +232,9 @@ func (l *sarifLog) artifact(file string, line int) *sarifPhysical {
 
 func (l *sarifLog) stack(st *Stack) sarifStack {
 	out := sarifStack{Frames: []sarifFrame{}}
-	for n, i := range st.Frames {
+	inner := min(st.Site, len(st.Frames))
+	frames := st.Frames[inner : len(st.Frames)-st.Outer]
+	for n, i := range frames {
 		if n == sarifFrames {
 			out.Message = new(sarifText(fmt.Sprintf("%d outer frames are left out", len(st.Frames)-n)))
 			return out
@@ -246,8 +249,18 @@ func (l *sarifLog) stack(st *Stack) sarifStack {
 		}
 		out.Frames = append(out.Frames, frame)
 	}
+	var left []string
+	if inner > 0 {
+		left = append(left, units.Count(inner, "frame")+" of allocators and libraries left out")
+	}
+	if st.Outer > 0 {
+		left = append(left, fmt.Sprintf("%d outer frames of %s left out", st.Outer, st.Callers))
+	}
 	if st.Truncated != "" {
-		out.Message = new(sarifText("outer frames are missing: " + st.Truncated))
+		left = append(left, "outer frames are missing: "+st.Truncated)
+	}
+	if len(left) > 0 {
+		out.Message = new(sarifText(strings.Join(left, "; ")))
 	}
 	return out
 }

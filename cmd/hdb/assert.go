@@ -106,7 +106,7 @@ func assert(main *options, out, errw io.Writer) int {
 	if err := o.Ready(); err != nil {
 		return fail(errw, fmt.Errorf("%w: %w", err, errAssertUsage), exitUsage)
 	}
-	if err := o.Vacant(o.capture); err != nil {
+	if err := cmp.Or(o.Known(), o.Vacant(o.capture)); err != nil {
 		return fail(errw, err, exitTarget)
 	}
 	if len(o.words) == 0 {
@@ -194,7 +194,7 @@ func (o *assertOptions) check(path string, ended *inferior.ExitStatus, out, errw
 		failed = filepath.Base(o.words[0]) + ": " + ended.String()
 	}
 	lost := 0
-	for _, err := range []error{printOutcome(out, outcome, failed), o.Files(s, outcome, failed)} {
+	for _, err := range []error{o.printOutcome(out, outcome, failed), o.Files(s, outcome, failed)} {
 		if err != nil {
 			lost = fail(errw, err, desk.ExitFailed)
 		}
@@ -220,15 +220,28 @@ func (o *assertOptions) check(path string, ended *inferior.ExitStatus, out, errw
 
 // printOutcome prints the verdicts, what should be known of the recording, and how the
 // program failed if it has.
-func printOutcome(out io.Writer, outcome *allocs.Outcome, failed string) error {
+func (o *assertOptions) printOutcome(out io.Writer, outcome *allocs.Outcome, failed string) error {
 	w := bufio.NewWriter(out)
-	err := report.WriteVerdicts(w, outcome.Profile, outcome.Verdicts)
+	err := report.WriteVerdicts(w, outcome.Profile, outcome.Verdicts, o.StackForm())
 	w.WriteString(outcome.Suppressed.Text())
 	for _, line := range outcome.Warnings() {
 		fmt.Fprintf(w, "warning: %s\n", screen.Clean(line))
+	}
+	err = cmp.Or(err, o.Annotate(w, outcome))
+	if outcome.Err() != nil && o.StackForm() == report.NoStacks {
+		fmt.Fprintf(w, "next: %s\n", screen.Clean(o.next()))
 	}
 	if failed != "" {
 		fmt.Fprintf(w, "FAILED program: %s\n", screen.Clean(failed))
 	}
 	return cmp.Or(err, w.Flush())
+}
+
+// next says how to look further.
+func (o *assertOptions) next() string {
+	if kept := cmp.Or(o.capture, o.keep); kept != "" {
+		kept = shellWord(kept)
+		return fmt.Sprintf("--stacks shows the stacks; hdb open %s, hdb leaks %s and hdb flamegraph %s show more", kept, kept, kept)
+	}
+	return "--stacks shows the stacks; -o FILE keeps the recording, for hdb open, hdb leaks and hdb flamegraph"
 }

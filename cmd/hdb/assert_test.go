@@ -59,6 +59,41 @@ func TestAssertFlags(t *testing.T) {
 	}
 }
 
+// TestAssertInCI plays the script of the action and the template: all files are written, and the exit code is the verdict's.
+func TestAssertInCI(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink(testprogs.HDB(t), filepath.Join(dir, "hdb")); err != nil {
+		t.Fatal(err)
+	}
+	script, err := filepath.Abs("../../ci/assert.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := testprogs.Build(t, "phases")
+	play := func(env ...string) (string, int) {
+		cmd := exec.Command(script, "--no-leaks", "--", program)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), append(env, "PATH="+dir+":"+os.Getenv("PATH"))...)
+		out, _ := cmd.CombinedOutput()
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	if out, code := play("GITHUB_ACTIONS=", "GITHUB_STEP_SUMMARY="); code != 3 || strings.Contains(out, "::error") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	for _, name := range []string{"run.hdb", "flamegraph.html", "junit.xml", "hdb.sarif", "code-quality.json", "summary.md"} {
+		if st, err := os.Stat(filepath.Join(dir, "hdb-report", name)); err != nil || st.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	summary := filepath.Join(dir, "step.md")
+	if out, code := play("GITHUB_ACTIONS=true", "GITHUB_STEP_SUMMARY="+summary, "HDB_AGAINST=hdb-report/run.hdb"); code != 3 || !strings.Contains(out, "::error file=") || !strings.Contains(out, "ok     against-leaks") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	if text, err := os.ReadFile(summary); err != nil || !strings.HasPrefix(string(text), "### hdb assert: 1 of 3 limits failed") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
 // TestAssertRecords has a program recorded, with its own input and output. The exit
 // codes are a promise to scripts.
 func TestAssertRecords(t *testing.T) {
@@ -94,15 +129,26 @@ int main(int argc, char **argv)
 	if err := os.WriteFile(filepath.Join(dir, "allowed"), []byte("leak:^work$\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	base := exec.Command(testprogs.HDB(t), "record", "-q", "-o", "base.hdb", "./work")
+	base.Dir, base.Stdin = dir, strings.NewReader("one\ntwo\n")
+	if out, err := base.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 	for _, c := range []struct {
 		args string
 		code int
 		want string // on standard error
 	}{
 		{"--no-leaks -- ./work", 0, "ok     no-leaks: no block is live at the end; not counted: "},
-		{"--no-leaks --strict -- ./work", 3, "_IO_file_doallocate"},
+		{"--no-leaks --strict --full -- ./work", 3, "_IO_file_doallocate"},
 		{"--no-leaks -- ./work leak", 3, "FAILED no-leaks: 123 bytes in 1 block live at the end"},
 		{"--no-leaks --suppressions allowed -- ./work leak", 0, "suppressed: 123 bytes in 1 block"},
+		{"--no-leaks --summary sum.md --annotations --code-quality q.json -- ./work leak", 3, "::error file="},
+		{"--against base.hdb -- ./work", 0, "ok     against-leaks: no stack leaves more at the end than in base.hdb"},
+		{"--against base.hdb --tolerance 1000% -- ./work leak", 3, "123 bytes more live at the end than in base.hdb, from 1 stack, 1 of them new"},
+		{"--against none.hdb -- ./work", 4, "--against: "},
+		{"--against base.hdb --tolerance 5 -- ./work", 2, "is not a share like 5%"},
+		{"--no-leaks --tolerance 5% -- ./work", 2, "--tolerance is for --against"},
 		{"--no-leaks -- ./work fail", 1, "FAILED program: work: exited with code 7"},
 		{"--no-leaks --return-child-result -- ./work fail", 7, "exited with code 7"},
 		{"--no-leaks -- ./work kill", 5, "FAILED program: work: killed by SIGABRT"},
@@ -126,7 +172,7 @@ int main(int argc, char **argv)
 		if code := cmd.ProcessState.ExitCode(); code != c.code || !strings.Contains(errw.String(), c.want) {
 			t.Errorf("hdb assert %s: exit %d, want %d and %q in\n%s", c.args, code, c.code, c.want, &errw)
 		}
-		if got, want := string(out), "read one\nread two\n"; c.code != 4 && c.code != 5 && !strings.Contains(c.args, "kill") && got != want {
+		if got, want := string(out), "read one\nread two\n"; c.code != 2 && c.code != 4 && c.code != 5 && !strings.Contains(c.args, "kill") && got != want {
 			t.Errorf("hdb assert %s: output %q", c.args, got)
 		}
 		if left, _ := os.ReadDir(filepath.Join(dir, "tmp")); len(left) > 0 {
@@ -134,7 +180,7 @@ int main(int argc, char **argv)
 		}
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 4 { // allowed, tmp, work, work.c
+	if err != nil || len(entries) != 7 { // allowed, base.hdb, q.json, sum.md, tmp, work, work.c
 		t.Errorf("left behind: %v %v", entries, err)
 	}
 }

@@ -33,9 +33,9 @@ flags, with one dash or two:
 own is what a function allocated itself, total what all stacks through it allocated.
 The functions shown are those that blocks belong to, as in top, and their callers.
 Keys: 1 live, 2 bytes, 3 count, 4 temporary choose the measure, s the order (own,
-total, name), / filters by function, file and module, Esc removes the filter; space
-freezes the screen, t shows rows for each thread; arrows, PgUp, PgDn, Home and End
-move; Ctrl-L repaints; q quits.
+total, change, rate, name), / filters by function, file and module, Esc removes the
+filter; space freezes the screen, t shows rows for each thread; arrows, PgUp, PgDn, Home
+and End move; Ctrl-L repaints; q quits.
 
 q kills a program that hdb started, unless the configuration has set kill-on-exit off;
 a process attached with -p runs on. When the program has ended, the screen stays until q. PROG has

@@ -1,14 +1,17 @@
 package allocs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
+	"hdb/capture/file"
 	"hdb/console/desk"
 	"hdb/console/line"
 	"hdb/console/screen"
@@ -45,9 +48,17 @@ const AssertFlags = `  --max-peak SIZE           at most SIZE bytes are live at 
   --allow-incomplete        decide by what is recorded, even if calls are missing from the
                             recording, the capture is damaged, or hdb attached when
                             the program had blocks
+  --against FILE            no higher peak than in this earlier capture of the program,
+                            and no function leaves more at its end
+  --tolerance SHARE         how much higher numbers may be than in it, by default 0%
+  --stacks                  show the stacks of what fails, without the frames at both ends
+                            that are not the program's; --full shows all frames
   --junit FILE              write a JUnit XML report, too
   --sarif FILE              write what failed as SARIF 2.1.0, too; paths of sources
                             below the working directory are relative to it
+  --summary FILE            add a summary in Markdown to FILE, as $GITHUB_STEP_SUMMARY
+  --code-quality FILE       write what failed as GitLab's code quality report
+  --annotations             print what failed as annotations of GitHub, at its lines
   -f, --force               replace these files
 `
 
@@ -66,6 +77,12 @@ type Assertion struct {
 	Since        string      // the moment that growth counts from
 	Suppressions string      // a file, "" for none
 	JUnit, SARIF string      // files to write, "" for none
+	Summary      string      // the file that a summary in Markdown is added to, "" for none
+	Quality      string      // a file for GitLab's code quality, "" for none
+	Against      string      // another capture, "" for none
+	Tolerance    float64     // the share by which numbers may be higher than in it
+	Annotations  bool        // workflow commands of GitHub are printed
+	Folded, Full bool        // the stacks are shown, and all their frames
 	Force        bool        // they may be replaced
 }
 
@@ -94,12 +111,47 @@ func (a *Assertion) Flag(name string) flags.Flag {
 		return flags.NonEmpty(&a.Since)
 	case "suppressions":
 		return flags.NonEmpty(&a.Suppressions)
+	case "stacks":
+		return flags.On(&a.Folded)
+	case "full":
+		return flags.On(&a.Full)
+	case "summary":
+		return flags.NonEmpty(&a.Summary)
+	case "code-quality":
+		return flags.NonEmpty(&a.Quality)
+	case "annotations":
+		return flags.On(&a.Annotations)
+	case "against":
+		return flags.NonEmpty(&a.Against)
+	case "tolerance":
+		return flags.Value(a.setTolerance)
 	case "junit":
 		return flags.NonEmpty(&a.JUnit)
 	case "sarif":
 		return flags.NonEmpty(&a.SARIF)
 	}
 	return flags.Flag{}
+}
+
+// setTolerance reads a share, such as 5%.
+func (a *Assertion) setTolerance(text string) error {
+	percent, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+	if err != nil || !(percent >= 0 && percent <= 1000) || !strings.HasSuffix(text, "%") {
+		return fmt.Errorf("%q is not a share like 5%%", text)
+	}
+	a.Tolerance = percent / 100
+	return nil
+}
+
+// StackForm is how much of the stacks the text has.
+func (a *Assertion) StackForm() report.StackForm {
+	switch {
+	case a.Full:
+		return report.WholeStacks
+	case a.Folded:
+		return report.FoldedStacks
+	}
+	return report.NoStacks
 }
 
 // limitFlag takes a size or count as in conditions, and also 1e6.
@@ -121,8 +173,11 @@ func limitFlag(limit **uint64, parse func(string) (uint64, error)) flags.Flag {
 // Ready says what is wrong with an assertion before anything is done, and reads the
 // suppressions.
 func (a *Assertion) Ready() error {
-	if !a.Limits.Any() {
-		return errors.New("assert: no limit given: --max-peak, --max-allocs, --no-leaks, --max-leaked, --max-live-growth or --max-temporary expected")
+	if !a.Limits.Any() && a.Against == "" {
+		return errors.New("assert: no limit given: --max-peak, --max-allocs, --no-leaks, --max-leaked, --max-live-growth, --max-temporary or --against expected")
+	}
+	if a.Tolerance != 0 && a.Against == "" {
+		return errors.New("assert: --tolerance is for --against")
 	}
 	if a.Since != "" && a.Limits.MaxLiveGrowth == nil {
 		return errors.New("assert: --since is for --max-live-growth")
@@ -204,6 +259,13 @@ func (a *Assertion) Check(ctx context.Context, s *session.Session) (*Outcome, er
 		return nil, err
 	}
 	p.Units = a.Sizes
+	if a.Against != "" {
+		earlier, err := s.ProfileOf(a.Against)
+		if err != nil {
+			return nil, fmt.Errorf("assert: --against: %w", err)
+		}
+		a.Limits.Against = &report.Earlier{Name: filepath.Base(a.Against), Profile: earlier, Tolerance: a.Tolerance}
+	}
 	if a.Limits.MaxLiveGrowth != nil {
 		if a.Limits.Since, err = s.Queries.Baseline(p, query.ParseMoment(a.Since)); err != nil {
 			return nil, fmt.Errorf("assert: --since %w", err)
@@ -220,7 +282,7 @@ func (a *Assertion) Check(ctx context.Context, s *session.Session) (*Outcome, er
 // Vacant says why a file that was asked for must not be written, before anything is
 // done. capture is what will be checked.
 func (a *Assertion) Vacant(capture string) error {
-	for _, path := range []string{a.JUnit, a.SARIF} {
+	for _, path := range []string{a.JUnit, a.SARIF, a.Quality} {
 		if path == "" {
 			continue
 		}
@@ -231,9 +293,20 @@ func (a *Assertion) Vacant(capture string) error {
 	return nil
 }
 
+// Known says why the earlier capture cannot be compared with, before anything is done.
+func (a *Assertion) Known() error {
+	if a.Against == "" || file.Is(a.Against) {
+		return nil
+	}
+	if _, err := os.Stat(a.Against); err != nil {
+		return fmt.Errorf("assert: --against: %w", err)
+	}
+	return fmt.Errorf("assert: --against: %s: not a capture", a.Against)
+}
+
 // output is one of the files to write about the capture.
 func (a *Assertion) output(path, capture string) outfile.File {
-	return outfile.File{Path: path, Force: a.Force, Inputs: []string{capture, a.Suppressions}}
+	return outfile.File{Path: path, Force: a.Force, Inputs: []string{capture, a.Suppressions, a.Against}}
 }
 
 // Files writes the files that were asked for about what the session recorded. ended
@@ -253,10 +326,38 @@ func (a *Assertion) Files(s *session.Session, o *Outcome, ended string) error {
 		write(a.JUnit, func(w io.Writer) error {
 			return report.WriteJUnit(w, o.Profile, o.Verdicts, ended, o.Suppressed)
 		}),
+		write(a.Quality, func(w io.Writer) error {
+			return report.WriteCodeQuality(w, o.Profile, o.Verdicts, report.Options{Root: root})
+		}),
+		a.addSummary(o, ended),
 		write(a.SARIF, func(w io.Writer) error {
 			return report.WriteVerdictsSARIF(w, o.Profile, o.Verdicts, o.Suppressed, report.Options{Root: root})
 		}),
 	)
+}
+
+// addSummary adds the summary to its file: several steps of a job share one.
+func (a *Assertion) addSummary(o *Outcome, ended string) error {
+	if a.Summary == "" {
+		return nil
+	}
+	f, err := os.OpenFile(a.Summary, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o666)
+	if err != nil {
+		return fmt.Errorf("assert: --summary: %w", err)
+	}
+	if err := cmp.Or(report.WriteMarkdown(f, o.Profile, o.Verdicts, ended), f.Close()); err != nil {
+		return fmt.Errorf("assert: --summary: %w", err)
+	}
+	return nil
+}
+
+// Annotate writes the annotations if they were asked for.
+func (a *Assertion) Annotate(w io.Writer, o *Outcome) error {
+	if !a.Annotations {
+		return nil
+	}
+	root, _ := os.Getwd()
+	return report.WriteAnnotations(w, o.Profile, o.Verdicts, report.Options{Root: root})
 }
 
 func runAssert(ctx context.Context, c *desk.Desk, in shell.Input) error {
@@ -267,8 +368,10 @@ func runAssert(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	case len(others) > 0:
 		return fmt.Errorf("assert: %q: a flag like --no-leaks expected", others[0])
 	}
-	a.Suppressions, a.JUnit, a.SARIF = line.ExpandHome(a.Suppressions), line.ExpandHome(a.JUnit), line.ExpandHome(a.SARIF)
-	if err := errors.Join(a.Ready(), a.Vacant(c.Session.Captures.Path())); err != nil {
+	for _, path := range []*string{&a.Suppressions, &a.JUnit, &a.SARIF, &a.Quality, &a.Summary, &a.Against} {
+		*path = line.ExpandHome(*path)
+	}
+	if err := cmp.Or(a.Ready(), a.Known(), a.Vacant(c.Session.Captures.Path())); err != nil {
 		return err
 	}
 	a.Sizes = c.Out.Sizes
@@ -282,7 +385,8 @@ func runAssert(ctx context.Context, c *desk.Desk, in shell.Input) error {
 		Warnings []string `json:"warnings,omitempty"`
 	}{o.Verdicts, o.Suppressed, o.Warnings()}, func(out *screen.Output) {
 		var b strings.Builder
-		_ = report.WriteVerdicts(&b, o.Profile, o.Verdicts) // a Builder takes all
+		_ = report.WriteVerdicts(&b, o.Profile, o.Verdicts, a.StackForm()) // a Builder takes all
+		_ = a.Annotate(&b, o)
 		out.Text(b.String() + o.Suppressed.Text())
 		for _, line := range o.Warnings() {
 			out.Line(screen.Warning("warning: "), screen.Plain(line))

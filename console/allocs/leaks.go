@@ -25,7 +25,7 @@ import (
 )
 
 func leaksCommand(c *desk.Desk) *shell.Command {
-	return &shell.Command{Name: "leaks", Group: shell.GroupAllocs, While: shell.RunsAlongside, Raw: true, Synopsis: "[N] [since MOMENT] [--strict] [--possible] [--reachable|--all] [--snapshot|--exit] [--suppressions FILE] [if CONDITION]\n[N] growth [MOMENT ... | over TIME] [--strict] [--reachable|--all] [--snapshot|--exit] [--suppressions FILE]", Short: "show the stacks of lost blocks, or of all live blocks if there is no memory to search", Args: []shell.ArgKind{shell.ArgSince}, Run: c.Does(runLeaks),
+	return &shell.Command{Name: "leaks", Group: shell.GroupAllocs, While: shell.RunsAlongside, Raw: true, Synopsis: "[N] [since MOMENT] [--strict] [--possible] [--reachable|--all] [--snapshot|--exit] [--exit-code] [--suppressions FILE] [if CONDITION]\n[N] growth [MOMENT ... | over TIME] [--strict] [--reachable|--all] [--snapshot|--exit] [--suppressions FILE]", Short: "show the stacks of lost blocks, or of all live blocks if there is no memory to search", Args: []shell.ArgKind{shell.ArgSince}, Run: c.Does(runLeaks),
 		Long: "For a stopped process and for a core file, it searches memory for pointers to the live blocks, as LeakSanitizer and valgrind do. The roots are registers, stacks, global and thread-local variables and the program's own mappings.\n\n" +
 			"  definitely lost  nothing points to the block\n  indirectly lost  only lost blocks do\n  possibly lost    only interior pointers lead to it\n  still reachable  pointers to the starts of blocks lead from a root to it\n\n" +
 			"The stacks of lost blocks are listed, the worst first, each with the blocks that are indirectly lost through its blocks; --possible adds possibly lost blocks, --reachable lists the still reachable ones instead, --all lists all of them. Two kinds of blocks that have only interior pointers count as reachable: blocks with a header, where nearly all blocks from the same code are pointed to at the same offset, and pools, which are pointed to at many offsets. A line says how many; --strict counts them as possibly lost, as valgrind does. A leak whose stale pointers all have the same offset is mistaken for such blocks. Blocks that are older than the recording, or not in it, have no stack; they are counted in a separate row. With `if` only blocks that match are counted; for blocks without a stack only size and addr are known.\n\n" +
@@ -34,7 +34,7 @@ func leaksCommand(c *desk.Desk) *shell.Command {
 			"After the blocks come the stacks of mappings that the program made and did not unmap; `help live` explains which mappings count.\n\nBlocks that language runtimes keep for themselves are left out, as in assert: stdio buffers, thread storage, locales, memory for exceptions. A line says how much memory they take; --strict lists them, and possibly lost blocks too.\n\n" +
 			"--suppressions leaves out the blocks that match a file, and counts them by suppression. The file is LeakSanitizer's, with lines leak:PATTERN, or valgrind's, with { entries } for Memcheck:Leak. Where hdb cannot tell lost from reachable blocks, an entry applies whatever kinds it names. Blocks without a stack are never suppressed.\n\n" +
 			"--snapshot stops a running program only for as long as the kernel takes to copy its page tables (some 100 ms for 4 GiB), and searches the copy while the program runs on. The kernel copies each page that the program writes to during the search. Threads that reach a breakpoint or another stop wait for the answer. --snapshot is refused under seccomp filters and for programs that use userfaultfd.\n\n" +
-			"--exit first runs the program until it exits, and starts it if it is not running. The program stops when it calls exit or when main has returned, before destructors and atexit handlers, so that memory the program keeps until the end is not freed yet. Go programs stop where the runtime ends them. If hdb cannot find exit and the like by name, the program stops at the system call, after destructors and atexit handlers have run. If hdb finds them but the program makes the system call itself, the program ends without a stop; a line says so. A signal that ends the program stops it too, and the answer describes that moment; a signal that it handles does not. After SIGKILL there is no memory to search.\n\n" +
+			"--exit first runs the program until it exits, and starts it if it is not running. The program stops when it calls exit or when main has returned, before destructors and atexit handlers, so that memory the program keeps until the end is not freed yet. Go programs stop where the runtime ends them. If hdb cannot find exit and the like by name, the program stops at the system call, after destructors and atexit handlers have run. If hdb finds them but the program makes the system call itself, the program ends without a stop; a line says so. A signal that ends the program stops it too, and the answer describes that moment; a signal that it handles does not. After SIGKILL there is no memory to search.\n\nWith --exit-code the command fails if blocks are definitely lost, with --strict also if any are possibly lost, and a batch then exits with 3: `hdb leaks --exit-code -- ./tests` in CI.\n\n" +
 			"With `since` it shows all live blocks that were allocated after the moment, lost or reachable, with their rate per second. A moment has any form that goto takes; N may follow it. `diff MOMENT per stack` also counts blocks that were allocated before.\n\n" + growthHelp +
 			"Examples:\n  leaks 5\n  leaks since warm\n  leaks growth warm\n  leaks 10 growth over 60s --all\n  leaks --all\n  leaks --suppressions ci/memcheck.supp\n  leaks --snapshot\n  leaks --exit\n  leaks 3 if size >= 1k"}
 }
@@ -45,6 +45,7 @@ type leaksAsked struct {
 	reachable, all bool
 	possible       bool   // rows of possibly lost blocks, too
 	exit           bool   // when the program exits
+	exitCode       bool   // the command fails if there are leaks
 	file           string // of suppressions, "" none
 
 	growth  bool           // growth is asked for
@@ -76,6 +77,9 @@ func leaksOf(c *desk.Desk, in shell.Input) (leaksAsked, shell.Input, error) {
 	in.Args = strings.Fields(in.Raw)
 	if q.Limit, err = rowCount(in, 5); err != nil {
 		return q, in, err
+	}
+	if q.growth && q.exitCode {
+		return q, in, errors.New("leaks: growth takes no --exit-code")
 	}
 	if q.growth && (asked || !from.IsPresent()) {
 		return q, in, errors.New("leaks: growth takes no `since` and no condition")
@@ -109,6 +113,8 @@ func (q *leaksAsked) flag(name string) flags.Flag {
 		return flags.On(&q.Snapshot)
 	case "exit":
 		return flags.On(&q.exit)
+	case "exit-code":
+		return flags.On(&q.exitCode)
 	case "suppressions":
 		return flags.NonEmpty(&q.file)
 	}
@@ -155,12 +161,33 @@ func answerLeaks(ctx context.Context, c *desk.Desk, in shell.Input) error {
 		return fmt.Errorf("leaks: %w", err)
 	case a.ByReach != nil:
 		showLeaks(c, in, q, a.ByReach, mapped)
+		lost := lostOf(a.ByReach, q.Strict)
+		return q.failed(lost.Blocks > 0, units.Blocks(c.Out.Sizes, lost.Bytes, lost.Blocks)+" lost")
 	case a.Live != nil:
 		showStackRows(c, in, a.Live.Rows, heap.ByLive, a.Live.Total, leftOut{a.Live.Kept, q.Strict, q.file, a.Why}, mapped)
+		return q.failed(a.Live.Total > 0, "live blocks of "+units.Count(a.Live.Total, "stack"))
 	default:
 		showGrowth(c, in, a.Since, q.Since, leftOut{a.Since.Kept, q.Strict, q.file, a.Why}, mapped)
+		return q.failed(a.Since.Blocks > 0, units.Blocks(c.Out.Sizes, a.Since.Bytes, a.Since.Blocks)+" live")
 	}
-	return nil
+}
+
+// lostOf are the blocks that are lost for certain; if strict, possibly lost ones, too.
+func lostOf(a *heaps.LeakAnswer, strict bool) graph.Sum {
+	sum := graph.Sum{Bytes: a.Sums[graph.Definite].Bytes + a.Sums[graph.Indirect].Bytes, Blocks: a.Sums[graph.Definite].Blocks + a.Sums[graph.Indirect].Blocks}
+	if strict {
+		sum.Bytes += a.Sums[graph.Possible].Bytes
+		sum.Blocks += a.Sums[graph.Possible].Blocks
+	}
+	return sum
+}
+
+// failed is the error of --exit-code if there are such blocks.
+func (q *leaksAsked) failed(is bool, what string) error {
+	if !q.exitCode || !is {
+		return nil
+	}
+	return fmt.Errorf("leaks: %w: %s", desk.ErrAssertion, what)
 }
 
 // leaksAtExit runs the program until it is about to exit.
