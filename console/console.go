@@ -20,9 +20,11 @@ type Config struct {
 	Session *session.Session
 	Begin   func() error // loads, attaches or opens, once the config files were read; an error, which it says, ends Run
 
-	NoInit            bool // read no configuration and no .hdb file
-	Finish            bool // let the program that hdb has started run to its end after the startup commands
-	ReturnChildResult bool // exit with the inferior's own status, 128+n for signal n
+	Early             []shell.Startup // commands before Begin
+	NoInit            bool            // read no configuration and no .hdb file
+	NoHome            bool            // read no configuration of the user
+	Finish            bool            // let the program that hdb has started run to its end after the startup commands
+	ReturnChildResult bool            // exit with the inferior's own status, 128+n for signal n
 }
 
 // A Console is a desk with the commands of all groups.
@@ -51,7 +53,8 @@ func New(cfg Config) *Console {
 func (c *Console) Run() int {
 	defer c.Start()()
 	c.PrepareInput()
-	c.ReadConfig(c.cfg.NoInit)
+	c.ReadConfig(c.cfg.NoInit, c.cfg.NoHome)
+	c.RunStartup(c.cfg.Early)
 	if c.cfg.Begin != nil {
 		if err := c.cfg.Begin(); err != nil {
 			return desk.ExitLaunch
@@ -60,7 +63,7 @@ func (c *Console) Run() int {
 	if !c.cfg.NoInit {
 		c.ReadProjectFile()
 	}
-	c.RunStartup()
+	c.RunStartup(c.Opt.Startup)
 	if c.cfg.Finish {
 		c.runOut()
 	}

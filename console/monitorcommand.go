@@ -75,7 +75,7 @@ func (c *Console) Live(begin func() error) int {
 	defer done()
 	err := monitorReady(c.Desk)
 	if err == nil {
-		c.ReadConfig(c.cfg.NoInit)
+		c.ReadConfig(c.cfg.NoInit, c.cfg.NoHome)
 		if !c.cfg.NoInit {
 			c.ReadProjectFile()
 		}

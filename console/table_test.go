@@ -183,6 +183,9 @@ func TestUnbuiltWords(t *testing.T) {
 	for _, tc := range []struct{ line, want string }{
 		{"explore x", "explore: use print and ptype"},
 		{"gc", "gc: hdb does not make a program collect"}, // and not gcore
+		{"tcache", "tcache: bins lists"},
+		{"set disassembly-flavor intel", "set disassembly-flavor: hdb prints AT&T's syntax"},
+		{"set print address off", "set print address: hdb has no such setting"},
 	} {
 		out, errs, code := play(t, tc.line)
 		if !strings.HasPrefix(errs, "error: "+tc.want) || strings.Count(errs, "\n") != 1 || out != "" || code != desk.ExitFailed {

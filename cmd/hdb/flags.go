@@ -12,8 +12,11 @@ import (
 // options are the command line. gdb's spelling: one dash or two, and a value
 // either in the next word or behind an equals sign.
 type options struct {
-	startup           []shell.Startup
-	batch, noInit     bool
+	early, startup    []shell.Startup
+	batch             bool
+	noInit, noHome    bool
+	tui               bool
+	core              string // the core file of -c
 	quiet, json, echo bool
 	returnChildResult bool
 	version, help     bool
@@ -59,6 +62,17 @@ func (o *options) flag(name string) flags.Flag {
 		return flags.On(&o.batch)
 	case "nx", "n":
 		return flags.On(&o.noInit)
+	case "nh":
+		return flags.On(&o.noHome)
+	case "tui":
+		return flags.On(&o.tui)
+	case "c", "core":
+		return flags.NonEmpty(&o.core)
+	case "d", "directory":
+		return flags.Value(func(dir string) error {
+			o.early = append(o.early, shell.Startup{Text: "directory " + shellWord(dir)})
+			return nil
+		})
 	case "q", "quiet", "silent":
 		return flags.On(&o.quiet)
 	case "json":
@@ -78,9 +92,13 @@ func (o *options) flag(name string) flags.Flag {
 	case "manual":
 		return flags.Text(&o.manual)
 	case "x", "command":
-		return o.startupFlag(true)
+		return startupFlag(&o.startup, true)
 	case "ex", "eval-command":
-		return o.startupFlag(false)
+		return startupFlag(&o.startup, false)
+	case "ix", "init-command":
+		return startupFlag(&o.early, true)
+	case "iex", "init-eval-command":
+		return startupFlag(&o.early, false)
 	case "p", "pid":
 		return flags.Value(o.setPID)
 	case "cd":
@@ -91,9 +109,9 @@ func (o *options) flag(name string) flags.Flag {
 	return flags.Flag{}
 }
 
-func (o *options) startupFlag(file bool) flags.Flag {
+func startupFlag(to *[]shell.Startup, file bool) flags.Flag {
 	return flags.Value(func(text string) error {
-		o.startup = append(o.startup, shell.Startup{Text: text, File: file})
+		*to = append(*to, shell.Startup{Text: text, File: file})
 		return nil
 	})
 }

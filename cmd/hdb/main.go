@@ -72,6 +72,11 @@ flags, with one dash or two:
   --json      one JSON object per result
   -p PID      attach
   --args      the rest is PROG [ARGS...]
+  -iex CMD    run CMD before PROG is loaded; -ix FILE the commands of FILE
+  -c CORE     open a core file
+  -d DIR      search for sources in DIR, too
+  -tui        split the screen
+  -nh         read no configuration of the user
   -cd DIR     working directory of PROG       -tty DEV  terminal of PROG
   --echo      print each command of standard input before its output
   --return-child-result                       exit with PROG's own status
@@ -278,10 +283,13 @@ func converse(o *options, in *os.File, out, errw io.Writer) int {
 	// The console closes the session; this is for an attach that ended halfway and
 	// for a panic, which must not leave traps in the process.
 	defer s.Close()
+	if o.tui {
+		o.startup = append([]shell.Startup{{Text: "tui enable"}}, o.startup...)
+	}
 	cfg := console.Config{
 		Options: shell.Options{Out: out, Err: errw, Startup: o.startup, Version: version(),
 			Echo: o.echo, Batch: o.batch, JSON: o.json, Quiet: o.quiet || o.batch},
-		Session: s, NoInit: o.noInit, ReturnChildResult: o.returnChildResult, Finish: o.finish,
+		Session: s, Early: o.early, NoInit: o.noInit, NoHome: o.noHome, ReturnChildResult: o.returnChildResult, Finish: o.finish,
 	}
 	if !o.batch {
 		cfg.In = line.NewReader(in, os.Stdout)
@@ -308,6 +316,10 @@ func loadTarget(s *session.Session, c *console.Console, o *options) (int, error)
 	switch {
 	case o.pid != 0:
 		return exitTarget, c.Attach(o.pid)
+	case o.core != "" && len(words) > 1:
+		return exitUsage, fmt.Errorf("-c %s: one program at most, not %d words: %w", o.core, len(words), errUsage)
+	case o.core != "":
+		return exitTarget, c.Core(o.core, strings.Join(words, ""))
 	case o.asked != "":
 		_, err := s.Captures.Open(o.asked) // what there is to say of it is not what was asked
 		return exitTarget, err

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +29,32 @@ func TestFlags(t *testing.T) {
 	}
 	if got := strings.Join(o.words, " "); got != "prog -q --json" {
 		t.Errorf("program %q", got)
+	}
+}
+
+// TestGDBFlags has gdb's flags for a core file, sources, the split screen, and commands before the program is loaded.
+func TestGDBFlags(t *testing.T) {
+	o, err := parseFlags([]string{"-iex", "set print sizes raw", "-ix=early", "-d", "/a b", "-c", "core.1", "-tui", "-nh", "prog"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []shell.Startup{{Text: "set print sizes raw"}, {Text: "early", File: true}, {Text: "directory '/a b'"}}
+	if !slices.Equal(o.early, want) || len(o.startup) > 0 || o.core != "core.1" || !o.tui || !o.noHome || o.noInit {
+		t.Errorf("got %+v", o)
+	}
+	for _, tc := range []struct {
+		argv []string
+		want string
+		code int
+	}{
+		{[]string{"-nx", "-batch", "-iex", "set print sizes raw", "-d", "/usr", "-ex", "show print sizes", "-ex", "show directories"}, "print sizes is raw\ndirectories is /usr\n", 0},
+		{[]string{"-nx", "-batch", "-c", "core.1", "a", "b"}, "one program at most, not 2 words", 2},
+		{[]string{"-nx", "-batch", "-c", "/none"}, "/none: no such file", 4},
+	} {
+		var out, errw bytes.Buffer
+		if code := run(tc.argv, os.Stdin, &out, &errw); code != tc.code || !strings.Contains(out.String()+errw.String(), tc.want) {
+			t.Errorf("hdb %q: exit %d, want %d with %q:\n%s%s", tc.argv, code, tc.code, tc.want, &out, &errw)
+		}
 	}
 }
 

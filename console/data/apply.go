@@ -237,7 +237,7 @@ func threadApply(ctx context.Context, c *desk.Desk, rest string) error {
 // order for all: the newest first, without -ascending.
 func threadList(threads []view.ThreadInfo, rest string) (wanted []view.ThreadInfo, line string, err error) {
 	word, after := shell.SplitWord(rest)
-	if word == "all" {
+	if word == "all" || word == "a" {
 		if next, behind := shell.SplitWord(after); next == "-ascending" {
 			return threads, behind, nil
 		}

@@ -78,8 +78,12 @@ func saveConfig(c *Shell) (string, error) {
 
 // ReadConfig runs the system's and the user's files, before anything is loaded: they say
 // where debug files are; none: it runs neither. The project's come afterwards.
-func (c *Shell) ReadConfig(none bool) {
+func (c *Shell) ReadConfig(none, noHome bool) {
 	own := configPath(c.Opt.Getenv)
+	if noHome && !none {
+		c.Set.unread = errors.New("hdb was started with -nh")
+		own = ""
+	}
 	if none {
 		if _, err := os.Lstat(own); err == nil {
 			c.Set.unread = errors.New("hdb was started with -nx")

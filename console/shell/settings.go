@@ -101,6 +101,11 @@ func (t *Settings) find(line string) (s *Setting, rest string, err error) {
 	if len(hits) == 1 && (len(half) == 0 || strings.Contains(hits[0].Name, " ")) {
 		return hits[0], rest, nil
 	}
+	for _, full := range []string{"set " + first + " " + second, "set " + first} {
+		if err := t.c.Table.Missing(full); err != nil {
+			return nil, "", err
+		}
+	}
 	var names []string
 	for _, h := range append(hits, half...) {
 		names = append(names, h.Name)

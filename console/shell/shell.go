@@ -132,10 +132,10 @@ func (c *Shell) PrepareInput() {
 	c.Out.More = c.askMore
 }
 
-// RunStartup runs the -ex commands and -x files in the order given. The
+// RunStartup runs commands of the command line and files of them in the order given. The
 // commands are lines of one source, so that `-ex commands -ex bt -ex end` works.
-func (c *Shell) RunStartup() {
-	for _, st := range c.Opt.Startup {
+func (c *Shell) RunStartup(all []Startup) {
+	for _, st := range all {
 		if st.File {
 			st.Text = "source " + QuoteArg(st.Text)
 		}
