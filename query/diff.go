@@ -23,11 +23,40 @@ type Diff struct {
 	FromElapsed, ToElapsed time.Duration
 	Mapped                 []MappedChange   // of the mappings of the program and of CPython
 	FromMapped, ToMapped   report.MappedSum // of the program's
+	FromWhole, ToWhole     Whole            // of two recordings
+	AtPeaks                bool             // two recordings are compared at their peaks, as more was live there than at their ends
 	Gaps                   []string         // why the numbers of either recording may be wrong, see report.Caveats
 
 	apart bool                             // the moments are of two recordings: no time is between them
 	stack func(c *heap.Change) names.Stack // of a change per stack
 }
+
+// Whole is what a recording has up to its end, or the moment.
+type Whole struct {
+	Peak      uint64 // bytes live at once, in blocks and mappings of the program
+	Allocated uint64 // bytes
+	Allocs    uint64
+	Live      uint64 // bytes at the end
+}
+
+// wholeOf adds up a recording.
+func wholeOf(r *Recording) (w Whole, err error) {
+	to, err := r.Seq(Present)
+	if err != nil {
+		return w, err
+	}
+	_, w.Peak = r.Index.PeakBefore(to)
+	t := r.Index.Totals(to)
+	w.Live = t.Live
+	for i := range t.Flows {
+		w.Allocated += t.Flows[i].Bytes
+		w.Allocs += t.Flows[i].Allocs
+	}
+	return w, nil
+}
+
+// freed reports whether less is left than was live at the peak, so that the peak says more, as in top.
+func (w *Whole) freed() bool { return w.Live < w.Peak }
 
 // Elapsed is the time between the two moments, at least what the clock can tell; 0 if they are of
 // two recordings.
@@ -115,15 +144,26 @@ func (r *Recording) Diff(from, to Moment, per Per) (*Diff, error) {
 
 // DiffOf compares another recording, which has the name, with this one.
 func (r *Recording) DiffOf(other *Recording, name string, per Per) (*Diff, error) {
-	a, err := other.side(Present, per, other.alikeStacks())
+	d := &Diff{From: filepath.Base(name), To: Present.String(), apart: true}
+	var err error
+	if d.FromWhole, err = wholeOf(other); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if d.ToWhole, err = wholeOf(r); err != nil {
+		return nil, err
+	}
+	moment := Present
+	if d.AtPeaks = d.FromWhole.freed() && d.ToWhole.freed(); d.AtPeaks {
+		moment = ParseMoment("peak")
+	}
+	a, err := other.side(moment, per, other.alikeStacks())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	b, err := r.side(Present, per, r.alikeStacks())
+	b, err := r.side(moment, per, r.alikeStacks())
 	if err != nil {
 		return nil, err
 	}
-	d := &Diff{From: filepath.Base(name), To: Present.String(), apart: true}
 	if per == PerStack {
 		named := map[string]names.Stack{}
 		other.byFrames(a.rows, named)

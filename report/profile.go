@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"hdb/capture"
-	"hdb/internal/modkind"
 	"hdb/internal/units"
 )
 
@@ -232,24 +231,40 @@ const (
 	numMeasures
 )
 
-// Emptied tells that as good as all that was live at the peak was freed: then what is live says
-// nothing of what the program did. CPython returns its objects when it ends: half of the peak may be
-// what extensions leaked in addition.
-func Emptied(live, peak uint64, python bool) bool {
-	part := uint64(100)
-	if python {
-		part = 2
-	}
-	return live <= peak/part && live < peak
-}
+// MostFreed reports whether less than half of what was live at the peak is left. CPython returns its objects when it ends:
+// what is left may be what extensions leaked.
+func MostFreed(live, peak uint64) bool { return live <= peak/2 && live < peak }
 
-// Usual is the measure that a report has by default: what is live, but at the end of a recording
-// that has as good as nothing left what was live at the peak.
+// Usual is the measure that a report has by default: what is live, but of a recording that has ended the peak, if that is more.
 func (p *Profile) Usual() Measure {
-	if total := p.Counted().Total(); p.Over && Emptied(total.Live, total.Peak, slices.ContainsFunc(p.Modules, func(m Module) bool { return modkind.IsPython(m.Path) })) {
+	if total := p.Counted().Total(); p.Over && total.Live < total.Peak {
 		return Peak
 	}
 	return Live
+}
+
+// LiveMost is the function that has most of what is live, "" if nothing is.
+func (p *Profile) LiveMost() string { return p.most(func(st *Stack) uint64 { return st.Live }) }
+
+// PeakMost is the function that had most at the peak.
+func (p *Profile) PeakMost() string { return p.most(func(st *Stack) uint64 { return st.Peak }) }
+
+func (p *Profile) most(of func(*Stack) uint64) string {
+	sums := map[string]uint64{}
+	best := ""
+	all := p.Counted()
+	for i := range all.Stacks {
+		st := &all.Stacks[i]
+		f := all.site(st)
+		if f == nil || of(st) == 0 {
+			continue
+		}
+		sums[f.Function] += of(st)
+		if n := sums[f.Function]; n > sums[best] || n == sums[best] && f.Function < best {
+			best = f.Function
+		}
+	}
+	return best
 }
 
 // Measures are the words for them, in their order.

@@ -5,19 +5,29 @@ import (
 	"testing"
 )
 
-// TestEmptied: whether a program that ended is shown by its peak.
-func TestEmptied(t *testing.T) {
+// TestMostFreed: whether an interpreter returned its objects before the end.
+func TestMostFreed(t *testing.T) {
 	for _, c := range []struct {
 		live, peak uint64
-		python     bool
 		want       bool
-	}{
-		{0, 0, false, false}, {0, 500, false, true}, {5, 500, false, true}, {6, 500, false, false},
-		{250, 500, true, true}, // beside what Python gave back, an extension leaked
-		{251, 500, true, false}, {500, 500, true, false},
-	} {
-		if got := Emptied(c.live, c.peak, c.python); got != c.want {
-			t.Errorf("%d of %d bytes live, Python %v: %v", c.live, c.peak, c.python, got)
+	}{{0, 0, false}, {0, 500, true}, {250, 500, true}, {251, 500, false}, {500, 500, false}} {
+		if got := MostFreed(c.live, c.peak); got != c.want {
+			t.Errorf("%d of %d bytes live: %v", c.live, c.peak, got)
+		}
+	}
+}
+
+// TestUsual has a profile shown by its peak where it has ended and that is more.
+func TestUsual(t *testing.T) {
+	for _, c := range []struct {
+		live, peak uint64
+		over       bool
+		want       Measure
+	}{{0, 0, true, Live}, {10, 10, true, Live}, {9, 10, true, Peak}, {0, 10, true, Peak}, {0, 10, false, Live}} {
+		p := &Profile{Stacks: []Stack{{Frames: []int{0}, Numbers: Numbers{Live: c.live, Peak: c.peak}}}, Frames: []Frame{{Function: "f"}}}
+		p.Over = c.over
+		if got := p.Usual(); got != c.want {
+			t.Errorf("%+v: %v", c, got)
 		}
 	}
 }

@@ -22,9 +22,8 @@ moments.
 flags:
   -o FILE            the page; - is standard output. By default it is written next to
                      the capture
-  --measure MEASURE  the measure drawn first: live (bytes not freed, the default; peak if
-                     less than a hundredth of the peak is left at the end), peak, bytes,
-                     count, temporary or blocks
+  --measure MEASURE  the measure drawn first: live (bytes not freed), peak (the default
+                     once the program has ended), bytes, count, temporary or blocks
   --threads          the page can show each thread by itself
   --thread NAME|TID  only what threads with this name or TID allocated
   --from MOMENT      only blocks allocated after this moment
@@ -42,9 +41,9 @@ themselves, directly or through allocators and wrappers; total adds their callee
 flags:
   -o FILE.html       write a page with a table to sort and search
   -n N               at most N functions as text, by default 40; 0 is all
-  --measure MEASURE  the order of the functions: live (bytes not freed, the default; peak
-                     if less than a hundredth of the peak is left at the end), peak,
-                     bytes, count, temporary or blocks
+  --measure MEASURE  the order of the functions: live (bytes not freed), peak (the
+                     default once the program has ended), bytes, count, temporary or
+                     blocks
   --thread NAME|TID  only what threads with this name or TID allocated
   --from MOMENT      only blocks allocated after this moment
   --to MOMENT        and up to this one; a MOMENT is a mark, #4711, 30%, 1.5s, peak, start

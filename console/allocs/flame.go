@@ -29,10 +29,10 @@ func pageCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "flamegraph", Group: shell.GroupAllocs, While: shell.RunsAlongside, Synopsis: "[FILE.html] [--measure MEASURE] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--force]", Short: "write an HTML page with a flame graph of allocations by stack", Args: []shell.ArgKind{shell.ArgFile}, Needs: shell.NeedRecord, Repeat: shell.RepeatNone, Run: c.Does(runPage),
 			Long: "It counts up to the current moment. The page works in any browser without a network: click to zoom, search, put callers below callees, choose the measure, and show what grew between two moments. Without FILE the page is written next to the capture, or to PROGRAM.PID.html. An existing file is only replaced with --force.\n\n" +
-				"MEASURE is drawn first: live (the default; at the end of a recording, peak if less than a hundredth of it is still live), peak, bytes, count, temporary or blocks. With --threads the page can show each thread by itself: what it allocated, and how much of it is live, whichever thread frees it; hdb has to read all events for that. With --thread it shows only what threads with that name or TID allocated; with --from and --to only what was allocated between two moments, see `goto`.\n\nExamples:\n  flamegraph\n  flamegraph peak.html --measure peak"},
+				"MEASURE is drawn first: live (the default; for a recording that has ended, peak), peak, bytes, count, temporary or blocks. With --threads the page can show each thread by itself: what it allocated, and how much of it is live, whichever thread frees it; hdb has to read all events for that. With --thread it shows only what threads with that name or TID allocated; with --from and --to only what was allocated between two moments, see `goto`.\n\nExamples:\n  flamegraph\n  flamegraph peak.html --measure peak"},
 		{Name: "table", Group: shell.GroupAllocs, While: shell.RunsAlongside, Synopsis: "[FILE.html] [-n N] [--measure MEASURE] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--force]", Short: "list functions with what they allocated themselves and in total", Args: []shell.ArgKind{shell.ArgFile}, Needs: shell.NeedRecord, Repeat: shell.RepeatNone, Run: c.Does(runPage),
 			Long: "Own is what a function requested itself, directly or through allocators and wrappers; the own numbers of all functions add up to the whole. Total also has what its callees allocated. With FILE it writes an HTML page with all measures to sort and search, otherwise it prints N functions, by default 40, 0 for all.\n\n" +
-				"MEASURE is live (the default; at the end of a recording, peak if less than a hundredth of it is still live), peak, bytes, count, temporary or blocks. With --thread it counts only what threads with that name or TID allocated; with --from and --to only what was allocated between two moments, see `goto`.\n\nExamples:\n  table -n 10 --measure bytes\n  table functions.html"},
+				"MEASURE is live (the default; for a recording that has ended, peak), peak, bytes, count, temporary or blocks. With --thread it counts only what threads with that name or TID allocated; with --from and --to only what was allocated between two moments, see `goto`.\n\nExamples:\n  table -n 10 --measure bytes\n  table functions.html"},
 	}
 }
 
@@ -113,18 +113,24 @@ func (m chosenMeasure) of(p *report.Profile, sizes units.Sizes) (report.Measure,
 		return m.measure, ""
 	}
 	if p.Usual() == report.Peak {
-		return report.Peak, peakNote(sizes, p.Counted().Total().Live, "--measure live")
+		most := p.LiveMost()
+		if most == p.PeakMost() {
+			most = ""
+		}
+		return report.Peak, peakNote(sizes, p.Counted().Total().Live, most, "--measure live")
 	}
 	return report.Live, ""
 }
 
-// peakNote tells why a report is by the peak, and what shows the end.
-func peakNote(sizes units.Sizes, live uint64, other string) string {
-	left := "nothing is live at the end"
-	if live > 0 {
-		left = "only " + sizes.Short(live) + " are live at the end"
+// peakNote says that a report is by the peak, and what shows the end. most has most at the end, "" if it is the same as at the peak.
+func peakNote(sizes units.Sizes, live uint64, most, other string) string {
+	if live == 0 {
+		return fmt.Sprintf("by the peak; nothing is live at the end (`%s`)", other)
 	}
-	return fmt.Sprintf("by the peak: %s (`%s`)", left, other)
+	if most != "" {
+		most = ", most by " + most
+	}
+	return fmt.Sprintf("by the peak; at the end %s are live%s (`%s`)", sizes.Short(live), most, other)
 }
 
 // measureFlag takes one of the measures.

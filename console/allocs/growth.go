@@ -264,11 +264,29 @@ type diffView[T any] struct {
 	ToBytes    uint64 `json:"to_live_bytes"`
 	FromBlocks uint64 `json:"from_live_blocks"`
 	ToBlocks   uint64 `json:"to_live_blocks"`
-	Elapsed    int64  `json:"elapsed_ns,omitempty"`
-	Total      int    `json:"total,omitempty"` // of the changes, if not all are there
-	Changes    []T    `json:"changes"`
+	*wholeView
+	Elapsed int64 `json:"elapsed_ns,omitempty"`
+	Total   int   `json:"total,omitempty"` // of the changes, if not all are there
+	Changes []T   `json:"changes"`
 
 	Mapped []mappedChangeView `json:"mapped_changes,omitempty"`
+}
+
+// A wholeView is what two recordings have as a whole.
+type wholeView struct {
+	FromPeak      uint64 `json:"from_peak_bytes"`
+	ToPeak        uint64 `json:"to_peak_bytes"`
+	FromAllocated uint64 `json:"from_allocated_bytes"`
+	ToAllocated   uint64 `json:"to_allocated_bytes"`
+	AtPeaks       bool   `json:"at_peaks,omitempty"` // the changes are those between the peaks
+}
+
+// viewWhole is nil for two moments of one recording.
+func viewWhole(d *query.Diff) *wholeView {
+	if d.FromWhole == (query.Whole{}) && d.ToWhole == (query.Whole{}) {
+		return nil
+	}
+	return &wholeView{d.FromWhole.Peak, d.ToWhole.Peak, d.FromWhole.Allocated, d.ToWhole.Allocated, d.AtPeaks}
 }
 
 // A mappedChangeView is how the mappings of a function, or whatever is asked for, differ.
@@ -283,7 +301,7 @@ type mappedChangeView struct {
 }
 
 func viewDiff[T any](d *query.Diff, per query.Per, changes []T, total int) diffView[T] {
-	v := diffView[T]{d.From, d.To, d.FromBytes, d.ToBytes, d.FromBlocks, d.ToBlocks, int64(d.Elapsed()), total, changes, nil}
+	v := diffView[T]{d.From, d.To, d.FromBytes, d.ToBytes, d.FromBlocks, d.ToBlocks, viewWhole(d), int64(d.Elapsed()), total, changes, nil}
 	for i := range d.Mapped {
 		ch := &d.Mapped[i]
 		row := mappedChangeView{ch.Layer.String(), ch.Site, ch.Bytes, ch.Blocks, ch.Before, ch.After, nil}
@@ -321,6 +339,10 @@ func printMappedDiff(c *desk.Desk, o *screen.Output, d *query.Diff, per query.Pe
 
 // printDiffHead prints what is compared.
 func printDiffHead(o *screen.Output, d *query.Diff) {
+	if viewWhole(d) != nil {
+		printWhole(o, d)
+		return
+	}
 	to := "at " + d.To
 	if d.To == "now" {
 		to = d.To
@@ -328,6 +350,23 @@ func printDiffHead(o *screen.Output, d *query.Diff) {
 	o.Printf("live: %s at %s, %s %s\n", units.Blocks(o.Sizes, d.FromBytes, d.FromBlocks), d.From, units.Blocks(o.Sizes, d.ToBytes, d.ToBlocks), to)
 	if bytes, blocks := int64(d.ToBytes)-int64(d.FromBytes), int64(d.ToBlocks)-int64(d.FromBlocks); bytes != 0 || blocks != 0 {
 		o.Printf("change: %s in %s%s\n", o.Sizes.Signed(bytes), units.Change(blocks, "block"), inTime(o, bytes, blocks, d.Elapsed()))
+	}
+}
+
+// printWhole prints what two recordings have as a whole.
+func printWhole(o *screen.Output, d *query.Diff) {
+	row := func(what string, from, to uint64) []screen.Span {
+		return []screen.Span{screen.Plain(what), screen.Plain(o.Sizes.Short(from)), screen.Plain(o.Sizes.Short(to)), screen.Plain(o.Sizes.Signed(int64(to) - int64(from)))}
+	}
+	a, b := &d.FromWhole, &d.ToWhole
+	o.Printf("from %s to %s:\n", d.From, d.To)
+	o.Table([]screen.Column{{}, {Head: "from", Right: true}, {Head: "to", Right: true}, {Head: "change", Right: true}}, [][]screen.Span{
+		row("peak", a.Peak, b.Peak), row("live at the end", a.Live, b.Live), row("allocated", a.Allocated, b.Allocated),
+	})
+	if d.AtPeaks {
+		o.Printf("what was live at the peaks:\n")
+	} else {
+		o.Printf("what is live at the ends:\n")
 	}
 }
 

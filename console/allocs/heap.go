@@ -22,7 +22,7 @@ func heapCommands(c *desk.Desk) []*shell.Command {
 	measures, pers := strings.Join(topMeasures, "|"), strings.Join(topPers, "|")
 	return []*shell.Command{
 		{Name: "top", Group: shell.GroupAllocs, While: shell.RunsAlongside, Synopsis: "[N] [[by] " + measures + "] [per " + pers + "]", Short: "rank functions by what they allocated", Args: []shell.ArgKind{shell.ArgWord}, Run: c.Does(runTop),
-			Long: "live is bytes not freed; bytes, all bytes allocated; count, allocations; blocks, live blocks. temporary counts blocks that were freed before another one was allocated. peak counts the bytes that were live at the high-water mark, in blocks and in the program's own mappings. The default is live; at the end of a recording it is peak if less than a hundredth of the peak is still live, or less than half for a Python program.\n\nA row is the function that the blocks belong to, in this and in all other commands: the function of the innermost frame of the user's own code, including inlined calls. Three kinds of frames are passed over: allocators; wrappers, which only allocate for their callers (`show wrappers`); and library frames (`show library-frames`), which are functions of std::, __gnu_cxx::, and of Rust's core, alloc and std, functions from system headers, and system libraries. If no frame is left, it is the innermost function in the program's own modules that is neither an allocator nor a wrapper; failing that, the innermost function that is not an allocator, a library's wrapper or the caller of main. A function without a name is shown as MODULE+OFFSET of its first instruction. `list -cost` also charges an allocation to each line whose call was inlined.\n\nLive mappings that the program made with mmap, mremap, mprotect or sbrk have a table of their own, and so have pymalloc's arenas. An arena's row is the code that caused Python to allocate the arena, not necessarily its current user. `help live` explains what counts as a mapping.\n\n`per type` counts live blocks by type, with arrays of one type in one row whatever their length. Blocks of unknown type are counted for the function that they belong to, in a row with a ? in front. Without a recording it counts the blocks found by walking the heap. docs/heap.md says how types are found.\n\nretained counts the bytes that only the blocks of a row keep alive: what would become unreachable if nothing pointed to any of them, the blocks themselves included. A block counts once in each row that every path to it passes through, so the rows add up to more than the total. Lost blocks retain nothing that the program can reach. It needs a process whose memory can be searched, and works per function, line, module, type or global: a variable retains what would become unreachable if it were null, and its live column is what it points to directly. docs/heap.md defines what counts as a pointer.\n\nExamples:\n  top\n  top 5 by bytes\n  top peak per line\n  top per type\n  top by retained\n  top by retained per global"},
+			Long: "live is bytes not freed; bytes, all bytes allocated; count, allocations; blocks, live blocks. temporary counts blocks that were freed before another one was allocated. peak counts the bytes that were live at the high-water mark, in blocks and in the program's own mappings. The default is live; for a recording that has ended it is peak, and a line says what is live at the end.\n\nA row is the function that the blocks belong to, in this and in all other commands: the function of the innermost frame of the user's own code, including inlined calls. Three kinds of frames are passed over: allocators; wrappers, which only allocate for their callers (`show wrappers`); and library frames (`show library-frames`), which are functions of std::, __gnu_cxx::, and of Rust's core, alloc and std, functions from system headers, and system libraries. If no frame is left, it is the innermost function in the program's own modules that is neither an allocator nor a wrapper; failing that, the innermost function that is not an allocator, a library's wrapper or the caller of main. A function without a name is shown as MODULE+OFFSET of its first instruction. `list -cost` also charges an allocation to each line whose call was inlined.\n\nLive mappings that the program made with mmap, mremap, mprotect or sbrk have a table of their own, and so have pymalloc's arenas. An arena's row is the code that caused Python to allocate the arena, not necessarily its current user. `help live` explains what counts as a mapping.\n\n`per type` counts live blocks by type, with arrays of one type in one row whatever their length. Blocks of unknown type are counted for the function that they belong to, in a row with a ? in front. Without a recording it counts the blocks found by walking the heap. docs/heap.md says how types are found.\n\nretained counts the bytes that only the blocks of a row keep alive: what would become unreachable if nothing pointed to any of them, the blocks themselves included. A block counts once in each row that every path to it passes through, so the rows add up to more than the total. Lost blocks retain nothing that the program can reach. It needs a process whose memory can be searched, and works per function, line, module, type or global: a variable retains what would become unreachable if it were null, and its live column is what it points to directly. docs/heap.md defines what counts as a pointer.\n\nExamples:\n  top\n  top 5 by bytes\n  top peak per line\n  top per type\n  top by retained\n  top by retained per global"},
 		leaksCommand(c),
 		{Name: "temporary", Group: shell.GroupAllocs, While: shell.RunsAlongside, Synopsis: "[N]", Short: "show the stacks of blocks that were freed before another one was allocated", Args: []shell.ArgKind{shell.ArgWord}, Run: c.Does(stackRanker(heap.ByTemporary)),
 			Long: "Such a block could often be on the stack, or be reused.\n\nExample:\n  temporary 5"},
@@ -103,7 +103,11 @@ func runTop(ctx context.Context, c *desk.Desk, in shell.Input) error {
 		if err != nil {
 			return err
 		}
-		note = peakNote(c.Out.Sizes, live, "top by live")
+		most, err := liveMost(c, per, rows)
+		if err != nil {
+			return err
+		}
+		note = peakNote(c.Out.Sizes, live, most, "top by live")
 	}
 	rows = slices.DeleteFunc(rows, func(r heap.Row) bool { return !by.NonZero(r) })
 	below := ""
@@ -127,6 +131,15 @@ func runTop(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	}
 	showTop(c, in, top)
 	return nil
+}
+
+// liveMost is what has most at the end, "" if it is what had most at the peak.
+func liveMost(c *desk.Desk, per query.Per, atPeak []heap.Row) (string, error) {
+	rows, err := c.Session.Queries.Top(heap.ByLive, per)
+	if err != nil || len(rows) == 0 || len(atPeak) > 0 && rows[0].Site == atPeak[0].Site {
+		return "", err
+	}
+	return siteName(c.Out, per, rows[0].Site), nil
 }
 
 // belowText says what shows the functions that a row calls which has more than nine tenths, and of which no source is

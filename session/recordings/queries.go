@@ -168,8 +168,15 @@ func ranPython(src capture.Source) bool {
 
 // PythonEnded tells that the recording is of an interpreter that has freed what its objects had.
 func (q *Queries) PythonEnded() bool {
-	usual, err := q.TopUsual()
-	return err == nil && usual == heap.ByPeak && ranPython(q.recorded.Source())
+	if !q.recorded.over() {
+		return false
+	}
+	r, err := q.blocks()
+	if err != nil || !ranPython(r.Source) {
+		return false
+	}
+	_, peak := r.Index.Peak()
+	return report.MostFreed(r.LiveBytes(), peak)
 }
 
 // TopUsual is the measure that Top has by default, as report.Profile.Usual says.
@@ -181,7 +188,7 @@ func (q *Queries) TopUsual() (heap.Measure, error) {
 	if err != nil {
 		return heap.ByLive, err
 	}
-	if _, peak := r.Index.Peak(); report.Emptied(r.LiveBytes(), peak, ranPython(r.Source)) {
+	if _, peak := r.Index.Peak(); r.LiveBytes() < peak {
 		return heap.ByPeak, nil
 	}
 	return heap.ByLive, nil

@@ -217,9 +217,15 @@ func (r *Recorded) CountedEvents() (capture.Source, *heap.Index, error) {
 // Seek sets the moment that questions are answered for: after an event.
 func (r *Recorded) Seek(at uint64) { r.at, r.moved = at, true }
 
-// over tells that questions are answered as of the end of what is recorded, and that the
-// program goes no further.
-func (r *Recorded) over() bool { return r.target.Mode() != target.Live && !r.brought() }
+// over reports whether questions are answered as of the end of what is recorded, and the program has ended.
+func (r *Recorded) over() bool { return r.target.Mode() != target.Live && !r.brought() && !r.savedAtStop() }
+
+// savedAtStop reports whether a capture was saved while its program was stopped: then the stop is what is looked at. The last
+// stop of a program that has ended has no thread.
+func (r *Recorded) savedAtStop() bool {
+	stops := r.Stops()
+	return r.target.Mode() == target.Saved && len(stops) > 0 && stops[len(stops)-1].TID != 0
+}
 
 // brought tells that the view is at a moment before the end.
 func (r *Recorded) brought() bool { return r.target.Recalled() && r.moved }
