@@ -65,7 +65,7 @@ test-packages: dist
 	scripts/packages
 
 # Opens the console on the demo program; without a terminal it plays the
-# README's session.
+# session of docs/session.md.
 demo: build
 	scripts/need demo
 	mkdir -p .cache

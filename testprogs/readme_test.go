@@ -1,33 +1,39 @@
 package testprogs
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"hdb/internal/golden"
 )
 
-// TestReadmeShowsTheDemo holds the README's session against demo.session, which
-// TestSessions holds against hdb: what a reader sees is what hdb prints.
-func TestReadmeShowsTheDemo(t *testing.T) {
+// shownSession is the session in docs/session.md.
+func shownSession(t *testing.T) string {
 	root, err := Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs/session.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(readme), "```\n$ hdb ./demo\n")
+	_, rest, _ := strings.Cut(string(page), "```\n$ hdb ./demo\n")
 	block, _, found := strings.Cut(rest, "```\n")
 	if !found {
-		t.Fatal("README.md has no session that begins with $ hdb ./demo")
+		t.Fatal("docs/session.md has no session that begins with $ hdb ./demo")
 	}
-	got := NewNormaliser([2]string{"./demo", "{demo}"}, [2]string{" demo.cc", " {src}/demo.cc"}).Normalise(block)
+	return block
+}
 
+// TestDocsShowTheDemo holds the session of docs/session.md against demo.session, which
+// TestSessions holds against hdb: what a reader sees is what hdb prints.
+func TestDocsShowTheDemo(t *testing.T) {
+	got := NewNormaliser([2]string{"./demo", "{demo}"}, [2]string{" demo.cc", " {src}/demo.cc"}).Normalise(shownSession(t))
 	session, err := os.ReadFile("testdata/demo.session")
 	if err != nil {
 		t.Fatal(err)
@@ -41,8 +47,72 @@ func TestReadmeShowsTheDemo(t *testing.T) {
 		want = append(want, strings.Replace(line, "[answered y: input is not from a terminal]", "y", 1))
 	}
 	if diff := golden.Diff([]byte(strings.Join(want, "")), []byte(got)); diff != "" {
-		t.Errorf("README.md does not show testdata/demo.session (scripts/demo prints it):\n%s", diff)
+		t.Errorf("docs/session.md does not show testdata/demo.session (scripts/demo prints it):\n%s", diff)
 	}
+}
+
+// TestReadmeShowsLeaks holds what the README shows of hdb leaks against readme.session.
+func TestReadmeShowsLeaks(t *testing.T) {
+	root, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := os.ReadFile("testdata/readme.session")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(readme), "    $ hdb leaks -- ./demo\n")
+	block, _, found := strings.Cut(rest, "\n\n")
+	if !found {
+		t.Fatal("README.md does not show hdb leaks")
+	}
+	for line := range strings.Lines(block) {
+		line = strings.Join(strings.Fields(strings.ReplaceAll(line, " demo.cc", " {src}/demo.cc")), " ")
+		if !strings.Contains(strings.Join(strings.Fields(string(session)), " "), line) {
+			t.Errorf("README.md shows what hdb does not print: %s", line)
+		}
+	}
+}
+
+// TestPicture draws the beginning of that session as the picture of the README: -update writes it.
+func TestPicture(t *testing.T) {
+	lines := append([]string{"$ hdb ./demo"}, strings.Split(shownSession(t), "\n")...)
+	golden.Check(t, "../../docs/pictures/session.svg", terminalSVG(lines[:min(len(lines), 33)]))
+}
+
+// terminalSVG draws lines as a terminal has them, what is typed brighter.
+func terminalSVG(lines []string) []byte {
+	const width, height, size = 8.4, 19, 14 // of a character, a line, the letters
+	columns := 0
+	for _, l := range lines {
+		columns = max(columns, min(utf8.RuneCountInString(l), 112))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%d" font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="%d">`+"\n",
+		width*float64(columns)+24, height*len(lines)+24, size)
+	b.WriteString(`<rect width="100%" height="100%" rx="6" fill="#1b1f27"/>` + "\n")
+	for i, l := range lines {
+		colour := "#c8ccd4"
+		switch {
+		case strings.HasPrefix(l, "$ "), strings.HasPrefix(l, "(hdb) "):
+			colour = "#8ec07c"
+		case strings.HasPrefix(l, "=>"):
+			colour = "#fabd2f"
+		case strings.HasPrefix(l, "#"), strings.Contains(l, "breakpoint "):
+			colour = "#83a598"
+		}
+		if runes := []rune(l); len(runes) > 112 {
+			l = string(runes[:111]) + "…"
+		}
+		text := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(l)
+		fmt.Fprintf(&b, `<text x="12" y="%d" fill="%s" xml:space="preserve">%s</text>`+"\n", 12+height*(i+1)-5, colour, text)
+	}
+	b.WriteString("</svg>\n")
+	return []byte(b.String())
 }
 
 // TestDemoKeepsFiles: scripts/demo leaves a demo.hdb that is not its own.
