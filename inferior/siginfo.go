@@ -21,6 +21,7 @@ type Signal struct {
 	SenderUID   int
 	Explanation string // "SIGSEGV reading 0x0: address not mapped"
 	Fatal       bool   // by default it would end the process
+	Policy      Policy // what happens to it; Hold: it would have suspended the process. The CatchSignal hook may change it
 }
 
 // IsFault tells signals that the processor raised for an access to Addr, or at it.

@@ -14,6 +14,7 @@ type Policy struct {
 	Stop  bool // return from Continue
 	Print bool // tell the Signal hook
 	Pass  bool // deliver it
+	Hold  bool // if it would suspend the process, stop in place of delivering it
 }
 
 // A SignalPolicy is one row of the table of signals.
@@ -40,9 +41,9 @@ func defaultPolicies() policies {
 	}
 	p[unix.SIGINT].Pass = false
 	p[unix.SIGTRAP].Pass = false
-	// Ctrl-Z means the debugger. Passed on, it would stop the program with the terminal in its
-	// hands, and the user could not type continue.
-	p[unix.SIGTSTP].Pass = false
+	// Ctrl-Z means the debugger, too. A program that it suspends would have the terminal in its hands,
+	// and the user could not type continue.
+	p[unix.SIGTSTP].Hold = true
 	return p
 }
 
@@ -111,6 +112,15 @@ func isAccessFault(info *siginfo) bool {
 	return (n == unix.SIGSEGV || n == unix.SIGBUS) && info.code() > 0
 }
 
+// of is what happens to signal n that has arrived at t.
+func (ps *policies) of(t *Thread, n int) Policy {
+	p := ps[min(max(n, 0), lastSignal)]
+	if p.Hold = p.Hold && t.disposition(n) == suspends; p.Hold {
+		p.Stop, p.Pass = true, false
+	}
+	return p
+}
+
 // report looks at what is pending on t and not reported yet: a watchpoint, a
 // signal. True: it is the next stop.
 func (p *Process) report(t *Thread) bool {
@@ -123,23 +133,21 @@ func (p *Process) report(t *Thread) bool {
 	for len(t.queue) > 0 && !t.queue[0].seen {
 		head := &t.queue[0]
 		head.seen = true
-		policy := p.policies[min(max(head.info.signo(), 0), lastSignal)]
 		sig := explain(p, t, &head.info)
-		if !policy.Pass {
-			t.queue = slices.Delete(t.queue, 0, 1)
-		}
+		sig.Policy = p.policies.of(t, sig.Number)
 		caught, action := false, Resume
 		if p.hooks.CatchSignal != nil {
 			caught, action = p.hooks.CatchSignal(t, sig)
 		}
+		stops := action == StopHere || sig.Policy.Stop && !caught
+		if head.suspended = stops; !sig.Policy.Pass {
+			t.queue = slices.Delete(t.queue, 0, 1)
+		}
 		switch {
-		case action == StopHere, policy.Stop && !caught:
-			if policy.Pass {
-				head.suspended = true
-			}
+		case stops:
 			p.stop = &Stop{Reason: Signaled, Thread: t, Signal: sig}
 			return true
-		case policy.Print && !caught && p.hooks.Signal != nil:
+		case sig.Policy.Print && !caught && p.hooks.Signal != nil:
 			p.hooks.Signal(t, sig)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"hdb/testprogs"
 )
 
 func handle(t testing.TB, p *Process, name string, policy Policy) {
@@ -45,6 +47,27 @@ func TestSignalStorm(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+		}
+	}
+}
+
+// TestHeldSignals stops at a SIGTSTP that would suspend the process, and delivers one that would not.
+func TestHeldSignals(t *testing.T) {
+	if p := defaultPolicies(); !p[unix.SIGTSTP].Hold || !p[unix.SIGTSTP].Pass {
+		t.Errorf("SIGTSTP: %+v", p[unix.SIGTSTP])
+	}
+	for action, got := range map[string]int{"handle": 2, "ignore": 0, "default": 0} {
+		p, _ := launch(t, testprogs.Build(t, "signalled"), action, "20", "0")
+		handle(t, p, "SIGTSTP", Policy{Pass: true, Hold: true})
+		held := 0
+		s := resume(t, p)
+		for ; s.Reason == Signaled; s = resume(t, p) {
+			if held++; !s.Signal.Policy.Hold || s.Signal.Policy.Pass {
+				t.Errorf("%s: %+v", action, s.Signal)
+			}
+		}
+		if s.Exit.Code != got || (action == "default") != (held == 2) {
+			t.Errorf("%s: %d stops, %v", action, held, s.Exit)
 		}
 	}
 }

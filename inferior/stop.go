@@ -116,7 +116,7 @@ type Hooks struct {
 	// CatchExec is asked whether an execve is a stop, when Execed has been called.
 	CatchExec func(*Thread) Action
 	// CatchSignal is asked first about each signal: if caught, its action takes the
-	// place of the stop and print of the policy.
+	// place of the stop and print of the policy. It may change the policy of this one.
 	CatchSignal func(*Thread, *Signal) (caught bool, a Action)
 	// Fault sees each SIGSEGV and SIGBUS that an access has raised, before any policy. True: it was
 	// not the program's own; it is dropped, and the thread continues with the registers that the

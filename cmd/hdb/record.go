@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"hdb/breakpoints"
@@ -433,7 +432,7 @@ func (r *recorder) passSignals() error {
 		case sig.Name == "SIGINT":
 			p.Print = true // for recordSignals
 		case sig.Name == "SIGTSTP" && r.o.pid == 0:
-			p = inferior.Policy{Stop: true} // or it would stop with the terminal in its hands
+			p.Hold = true // or it would stop with the terminal in its hands
 		}
 		if err := r.s.Catches.HandleSignal(sig.Name, p); err != nil {
 			return err
@@ -462,11 +461,11 @@ func over(rep *stopped.Report) bool {
 	return rep.Reason == inferior.Exited || rep.Reason == inferior.Gone
 }
 
-// suspend follows Ctrl-Z: the program is stopped, and so is hdb, until fg.
+// suspend follows a signal that would have suspended the program, as of Ctrl-Z: it is stopped, and so is hdb, until fg.
 func (r *recorder) suspend(rep *stopped.Report) {
-	if rep.Signal() != nil && rep.Signal().Name == "SIGTSTP" {
+	if rep.Signal() != nil && rep.Signal().Policy.Hold {
 		r.clear()
-		_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP) // one may always stop oneself
+		desk.Suspend(r.s)
 	}
 }
 

@@ -61,7 +61,7 @@ func stopCommands(c *desk.Desk) []*shell.Command {
 			Long: "Without N it applies to the last stop that was set. `silent` as the first line suppresses the report of the stop. An empty list removes the commands. An error ends the list, and the script that led to the stop; the program stays stopped.\n\nExample:\n  commands 1\n    silent\n    bt 3\n    continue\n  end"},
 		{Name: "on", Group: shell.GroupStops, Raw: true, Synopsis: "N COMMAND", Short: "run one more command at each hit of a stop", Args: []shell.ArgKind{shell.ArgStop, shell.ArgCommand}, Repeat: shell.RepeatNone, Run: c.Does(runOn), Long: "Example:\n  on 1 bt 3"},
 		{Name: "handle", Group: shell.GroupStops, Synopsis: "SIGNAL [stop|nostop] [pass|nopass] [print|noprint]", Short: "choose what happens at a signal", Args: []shell.ArgKind{shell.ArgSignal, shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.Does(runHandle),
-			Long: "Example:\n  handle SIGUSR1 nostop noprint pass"},
+			Long: "stop stops the program at the signal, print reports it, pass delivers it to the program when that continues. SIGTSTP, which Ctrl-Z sends, passes to a program that handles or ignores it; a program that it would suspend stops instead. With pass it is suspended; with nopass no SIGTSTP reaches it.\n\nExample:\n  handle SIGUSR1 nostop noprint pass"},
 	}
 }
 
@@ -559,9 +559,9 @@ func changePolicy(p inferior.Policy, words []string) (inferior.Policy, error) {
 		case "nostop":
 			p.Stop = false
 		case "pass", "noignore":
-			p.Pass = true
+			p.Pass, p.Hold = true, false
 		case "nopass", "ignore":
-			p.Pass = false
+			p.Pass, p.Hold = false, false
 		case "print":
 			p.Print = true
 		case "noprint":
@@ -582,6 +582,7 @@ func infoSignals(_ context.Context, c *desk.Desk, in shell.Input) error {
 		Stop  bool   `json:"stop"`
 		Print bool   `json:"print"`
 		Pass  bool   `json:"pass"`
+		Hold  bool   `json:"held_if_suspends,omitempty"`
 	}
 	views := []view{}
 	var rows [][]screen.Span
@@ -590,8 +591,12 @@ func infoSignals(_ context.Context, c *desk.Desk, in shell.Input) error {
 		if want != "" && strings.TrimPrefix(s.Name, "SIG") != want {
 			continue
 		}
-		views = append(views, view{s.Name, s.Stop, s.Print, s.Pass})
-		rows = append(rows, []screen.Span{screen.Head(s.Name), screen.Plain(yesNo(s.Stop)), screen.Plain(yesNo(s.Print)), screen.Plain(yesNo(s.Pass))})
+		views = append(views, view{s.Name, s.Stop, s.Print, s.Pass, s.Hold})
+		pass := yesNo(s.Pass)
+		if s.Hold {
+			pass = "unless it suspends"
+		}
+		rows = append(rows, []screen.Span{screen.Head(s.Name), screen.Plain(yesNo(s.Stop)), screen.Plain(yesNo(s.Print)), screen.Plain(pass)})
 	}
 	if len(views) == 0 {
 		return fmt.Errorf("no signal %q", in.Arg(0))
