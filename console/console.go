@@ -65,7 +65,7 @@ func (c *Console) Run() int {
 	}
 	c.RunStartup(c.Opt.Startup)
 	if c.cfg.Finish {
-		c.runOut()
+		c.Unattended(c.runOut)
 	}
 	if c.In != nil && !c.Opt.Batch {
 		c.Loop()
@@ -73,9 +73,14 @@ func (c *Console) Run() int {
 	return c.Finish()
 }
 
-// runOut lets a program that hdb has started run to its end, unless Ctrl-C stops it: what it has not written yet is not lost.
+// runOut lets a program that hdb has started run to its end, unless hdb is asked to end: what it has not written yet is not lost.
 func (c *Console) runOut() {
-	for {
+	for _, name := range []string{"SIGINT", "SIGTRAP", "SIGTSTP", "SIGCONT"} {
+		if err := c.Session.Catches.HandleSignal(name, inferior.Policy{Pass: true, Hold: name == "SIGTSTP"}); err != nil {
+			c.Warn(err)
+		}
+	}
+	for !c.Terminated() {
 		if _, _, attached, live := c.Session.Process(); !live || attached {
 			return
 		}
@@ -84,9 +89,8 @@ func (c *Console) runOut() {
 			c.Warn(err)
 			return
 		}
-		c.Report(shell.Input{Name: "continue"}, r)
-		if r.Reason == inferior.Interrupted {
-			return
+		if !c.Suspended(r) {
+			c.Report(shell.Input{Name: "continue"}, r)
 		}
 	}
 }

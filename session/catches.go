@@ -1,6 +1,10 @@
 package session
 
 import (
+	"sync/atomic"
+	"syscall"
+	"time"
+
 	"hdb/inferior"
 	"hdb/session/target"
 )
@@ -48,4 +52,38 @@ func (c *Catches) apply(p *inferior.Process) {
 			c.target.Notify("handle %s: %v", name, err)
 		}
 	}
+}
+
+// sameSignal is how soon the program sees a signal that hdb saw too: the terminal, kill(1) and timeout(1) can
+// signal the process group of both.
+const sameSignal = 200 * time.Millisecond
+
+// arrivals are the times at which signals last arrived at the program, by number. Any goroutine may read them.
+type arrivals [65]atomic.Int64
+
+func (a *arrivals) note(n int) {
+	if 0 <= n && n < len(a) {
+		a[n].Store(time.Now().UnixNano())
+	}
+}
+
+// since reports whether the signal has arrived since then.
+func (a *arrivals) since(n int, then time.Time) bool { return a[n].Load() >= then.UnixNano() }
+
+// Got reports whether the program has just got the same signal as hdb. Any goroutine may call it.
+func (c *Catches) Got(sig syscall.Signal) bool {
+	return c.stops.arrivals.since(int(sig), time.Now().Add(-sameSignal))
+}
+
+// PassOn gives the program that runs a signal that hdb has just got, unless it gets it itself. Any goroutine may
+// call it.
+func (s *Session) PassOn(sig syscall.Signal) {
+	now := time.Now()
+	time.AfterFunc(sameSignal, func() {
+		s.Alongside(func() {
+			if pid, _, _, lives := s.Process(); lives && !s.Stops.arrivals.since(int(sig), now.Add(-sameSignal)) {
+				_ = syscall.Kill(pid, sig) // it has just ended, if this fails
+			}
+		})
+	})
 }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"slices"
+	"syscall"
 
 	"hdb/inferior"
 	"hdb/internal/addr"
@@ -29,8 +30,9 @@ const (
 
 // ToExit runs the program, which is started if there is none, until it is about to exit: before what atexit(3) was
 // given and destructors run if it calls exit, as it does when main returns. Signals that the program handles or
-// ignores do not stop it meanwhile.
-func (s *Session) ToExit() (*stopped.Report, Leaving, error) {
+// ignores reach it without a stop meanwhile, unless the table of signals does not pass them: SIGTRAP always does, and
+// SIGINT if interrupts is false.
+func (s *Session) ToExit(interrupts bool) (*stopped.Report, Leaving, error) {
 	if s.Mode() == target.Core {
 		return nil, 0, target.ErrCoreOpen
 	}
@@ -42,11 +44,11 @@ func (s *Session) ToExit() (*stopped.Report, Leaving, error) {
 	} else if err := s.target.Live(); err != nil {
 		return nil, 0, err
 	}
-	return s.Execution.toExit(fresh)
+	return s.Execution.toExit(fresh, interrupts)
 }
 
 // toExit is ToExit of a process; fresh: it is at the first instruction of an image.
-func (x *Execution) toExit(fresh bool) (r *stopped.Report, how Leaving, err error) {
+func (x *Execution) toExit(fresh, interrupts bool) (r *stopped.Report, how Leaving, err error) {
 	if t := x.sel.Cur.Thread; !fresh && t != nil {
 		if regs, err := t.Regs(); err == nil && slices.Contains(x.target.Leaving(), regs.PC()) {
 			r = x.ReportHere("")
@@ -54,7 +56,7 @@ func (x *Execution) toExit(fresh bool) (r *stopped.Report, how Leaving, err erro
 			return r, LeavingAtExit, nil
 		}
 	}
-	l := &leaving{}
+	l := &leaving{interrupts: interrupts}
 	x.demand.leaving = l
 	defer func() {
 		x.demand.leaving = nil
@@ -100,7 +102,7 @@ func (x *Execution) toExit(fresh bool) (r *stopped.Report, how Leaving, err erro
 			r = x.Report(stop, "")
 			r.Leaving = true
 			return r, LeavingAtExit, nil
-		case stop.Reason == inferior.Signaled && stop.Thread.Dies(stop.Signal.Number):
+		case stop.Reason == inferior.Signaled && stop.Signal.Policy.Pass && stop.Thread.Dies(stop.Signal.Number):
 			return x.Report(stop, ""), LeavingDies, nil
 		}
 		return x.Report(stop, ""), LeavingStops, nil
@@ -109,8 +111,24 @@ func (x *Execution) toExit(fresh bool) (r *stopped.Report, how Leaving, err erro
 
 // leaving is what a run to the program's exit looks for.
 type leaving struct {
-	calls  bool             // the system call: the program has none of the functions
-	thread *inferior.Thread // the one that is there
+	calls      bool             // the system call: the program has none of the functions
+	thread     *inferior.Thread // the one that is there
+	interrupts bool             // SIGINT means the debugger
+}
+
+// signal has t stop before a signal that will end the program, which the result tells, and not at one that the
+// program handles or ignores.
+func (l *leaving) signal(t *inferior.Thread, sig *inferior.Signal) (dies bool) {
+	n, p := syscall.Signal(sig.Number), &sig.Policy
+	p.Pass = p.Pass || n == syscall.SIGTRAP || n == syscall.SIGINT && !l.interrupts
+	dies = p.Pass && t.Dies(sig.Number)
+	switch {
+	case dies:
+		p.Stop = true
+	case p.Pass && p.Stop:
+		p.Stop, p.Print = false, false
+	}
+	return dies
 }
 
 // targets are stops at addresses.

@@ -35,7 +35,7 @@ func TestToExitOfGo(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if _, how, err := s.ToExit(); err != nil || how != LeavingAtExit {
+			if _, how, err := s.ToExit(true); err != nil || how != LeavingAtExit {
 				t.Fatalf("%q: %v, %v", args, how, err)
 			}
 			// The last ones may still be in registers and on the stack of the thread that ran C.

@@ -34,6 +34,7 @@ type Stops struct {
 	likes      *likenesses
 	planes     *Planes
 	screens    *probe.Screens // nil: none were made
+	arrivals   arrivals       // of signals, whatever stops there
 
 	// Traces gives what is done at a stop that traces, and for the exits of its functions
 	// when libraries have come.

@@ -208,14 +208,15 @@ func (o occurrences) exec(t *inferior.Thread) inferior.Action {
 	return o.occurs(t, nil, func(st *breakpoints.Stop) bool { return st.Kind == breakpoints.StopExec })
 }
 
-// signal stops a thread at which a signal arrives. As in gdb, the stops for it, whether or not
+// signal stops a thread at which a signal arrives, as a run to the program's exit wants it. As in gdb, the stops for it, whether or not
 // their conditions hold, take the place of what handle says.
 func (o occurrences) signal(t *inferior.Thread, sig *inferior.Signal) (caught bool, a inferior.Action) {
 	about := func(st *breakpoints.Stop) bool {
 		return st.Kind == breakpoints.StopSignal && catchesSignal(st.Signals, sig.Number)
 	}
-	caught = slices.ContainsFunc(o.stops.All(), func(st *breakpoints.Stop) bool { return st.Enabled && about(st) }) ||
-		o.stops.demand.leaving != nil && catchesSignal(nil, sig.Number) && !t.Dies(sig.Number)
+	o.stops.arrivals.note(sig.Number)
+	l := o.stops.demand.leaving
+	caught = !(l != nil && l.signal(t, sig)) && slices.ContainsFunc(o.stops.All(), func(st *breakpoints.Stop) bool { return st.Enabled && about(st) })
 	return caught, o.occurs(t, nil, about)
 }
 

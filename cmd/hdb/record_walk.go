@@ -14,7 +14,7 @@ func (r *recorder) goOn() (*stopped.Report, error) {
 	if !r.o.walks || r.lost != nil || !r.s.Planes.NoAllocatorKnown() {
 		return r.s.Execution.Continue(1)
 	}
-	rep, how, err := r.s.ToExit()
+	rep, how, err := r.s.ToExit(false)
 	if err != nil || how != session.LeavingAtExit && how != session.LeavingDies {
 		return rep, err
 	}

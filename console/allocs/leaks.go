@@ -34,7 +34,7 @@ func leaksCommand(c *desk.Desk) *shell.Command {
 			"After the blocks come the stacks of mappings that the program made and did not unmap; `help live` explains which mappings count.\n\nBlocks that language runtimes keep for themselves are left out, as in assert: stdio buffers, thread storage, locales, memory for exceptions. A line says how much memory they take; --strict lists them, and possibly lost blocks too.\n\n" +
 			"--suppressions leaves out the blocks that match a file, and counts them by suppression. The file is LeakSanitizer's, with lines leak:PATTERN, or valgrind's, with { entries } for Memcheck:Leak. Where hdb cannot tell lost from reachable blocks, an entry applies whatever kinds it names. Blocks without a stack are never suppressed.\n\n" +
 			"--snapshot stops a running program only for as long as the kernel takes to copy its page tables (some 100 ms for 4 GiB), and searches the copy while the program runs on. The kernel copies each page that the program writes to during the search. Threads that reach a breakpoint or another stop wait for the answer. --snapshot is refused under seccomp filters and for programs that use userfaultfd.\n\n" +
-			"--exit first runs the program until it exits, and starts it if it is not running. The program stops when it calls exit or when main has returned, before destructors and atexit handlers, so that memory the program keeps until the end is not freed yet. Go programs stop where the runtime ends them. If hdb cannot find exit and the like by name, the program stops at the system call, after destructors and atexit handlers have run. If hdb finds them but the program makes the system call itself, the program ends without a stop; a line says so. A signal that ends the program stops it too, and the answer describes that moment; a signal that it handles does not. After SIGKILL there is no memory to search.\n\nWith --exit-code the command fails if blocks are definitely lost, with --strict also if any are possibly lost, and a batch then exits with 3: `hdb leaks --exit-code -- ./tests` in CI.\n\n" +
+			"--exit first runs the program until it exits, and starts it if it is not running. The program stops when it calls exit or when main has returned, before destructors and atexit handlers, so that memory the program keeps until the end is not freed yet. Go programs stop where the runtime ends them. If hdb cannot find exit and the like by name, the program stops at the system call, after destructors and atexit handlers have run. If hdb finds them but the program makes the system call itself, the program ends without a stop; a line says so. A signal that ends the program stops it too, and the answer describes that moment; then the program dies of it when it continues. A signal that the program handles or ignores reaches it without a stop, except a signal that `handle` does not pass. In batch mode, and thus in hdb leaks -- PROGRAM, Ctrl-C is such a signal, and signals that ask hdb to end go to a program that it has started; the second one ends hdb. At a prompt Ctrl-C interrupts the program. After SIGKILL there is no memory to search.\n\nWith --exit-code the command fails if blocks are definitely lost, with --strict also if any are possibly lost, and a batch then exits with 3: `hdb leaks --exit-code -- ./tests` in CI.\n\n" +
 			"With `since` it shows all live blocks that were allocated after the moment, lost or reachable, with their rate per second. A moment has any form that goto takes; N may follow it. `diff MOMENT per stack` also counts blocks that were allocated before.\n\n" + growthHelp +
 			"Examples:\n  leaks 5\n  leaks since warm\n  leaks growth warm\n  leaks 10 growth over 60s --all\n  leaks --all\n  leaks --suppressions ci/memcheck.supp\n  leaks --snapshot\n  leaks --exit\n  leaks 3 if size >= 1k"}
 }
@@ -195,11 +195,7 @@ func leaksAtExit(c *desk.Desk, in shell.Input) error {
 	if c.Session.Heap.Running() {
 		return errors.New("leaks: --exit: the program runs already: interrupt stops it")
 	}
-	r, how, err := c.Session.ToExit()
-	for err == nil && how == session.LeavingStops && stopped.CauseOf[*stopped.WrongCall](r) != nil && c.Finishes { // the surroundings are not looked at
-		c.Report(in, r)
-		r, how, err = c.Session.ToExit()
-	}
+	r, how, err := toExit(c, in)
 	if err != nil {
 		return fmt.Errorf("leaks: --exit: %w", err)
 	}
@@ -215,6 +211,25 @@ func leaksAtExit(c *desk.Desk, in shell.Input) error {
 		c.Say("the signal ends the program: these are the leaks of this moment")
 	}
 	return nil
+}
+
+// toExit runs the program until it is about to exit, past stops after which it is to continue.
+func toExit(c *desk.Desk, in shell.Input) (r *stopped.Report, how session.Leaving, err error) {
+	c.Unattended(func() {
+		for {
+			r, how, err = c.Session.ToExit(!c.Opt.Batch)
+			switch {
+			case err != nil || how != session.LeavingStops:
+				return
+			case c.Suspended(r):
+			case c.Finishes && stopped.CauseOf[*stopped.WrongCall](r) != nil: // the surroundings are not looked at
+				c.Report(in, r)
+			default:
+				return
+			}
+		}
+	})
+	return r, how, err
 }
 
 // A reachView is how much is held in each way.

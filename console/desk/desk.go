@@ -24,6 +24,7 @@ type Desk struct {
 
 	Stopped   map[int]string // the headline of the last stop of a process, by its ID
 	explained bool           // the marks of frames were
+	passing   passing
 }
 
 // New is the desk of a session, without a shell yet.

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"syscall"
 
 	"hdb/capture"
 	"hdb/console/line"
@@ -52,6 +53,7 @@ type Host interface {
 	BeforePrompt()      // a prompt comes next
 
 	Interrupt() error                         // stops the program; any goroutine may call it
+	Pass(syscall.Signal) bool                 // gives the program a signal that hdb got, false: it is hdb's own; any goroutine may call it
 	Going() bool                              // the program runs; any goroutine may call it
 	Alongside(func())                         // has the host's goroutine call the function while the program runs
 	KeepTerminal(bool)                        // the terminal stays hdb's while the program runs
@@ -111,7 +113,7 @@ func (c *Shell) Use(table *Table, settings []*Setting) { c.Table, c.Set.Table = 
 
 // Start handles signals from now on, until stop is called.
 func (c *Shell) Start() (stop func()) {
-	c.sig.going = c.host.Going
+	c.sig.going, c.sig.pass = c.host.Going, c.host.Pass
 	c.sig.start(c.host.Interrupt)
 	return func() {
 		c.Split.Disable() // also when hdb panics

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"syscall"
 	"testing"
 
 	"hdb/capture"
@@ -24,6 +25,7 @@ func (h *bareHost) Failed(err error)                                     { h.fai
 func (h *bareHost) Lost() error                                          { return nil }
 func (h *bareHost) BeforePrompt()                                        {}
 func (h *bareHost) Interrupt() error                                     { return nil }
+func (h *bareHost) Pass(syscall.Signal) bool                             { return false }
 func (h *bareHost) Going() bool                                          { return false }
 func (h *bareHost) Alongside(f func())                                   { f() }
 func (h *bareHost) KeepTerminal(bool)                                    {}

@@ -24,7 +24,8 @@ type signals struct {
 	ch        chan os.Signal
 	wake      chan struct{} // a signal came while no command ran
 	done      chan struct{}
-	interrupt func() error // stops the inferior; safe from any goroutine
+	interrupt func() error              // stops the inferior; safe from any goroutine
+	pass      func(syscall.Signal) bool // gives it a signal, false: it is hdb's; safe from any goroutine
 
 	mu      sync.Mutex           // guards the next one
 	cancels []context.CancelFunc // of the commands that run, at the same time, the innermost last
@@ -53,9 +54,11 @@ func (s *signals) start(interrupt func() error) {
 	go func() {
 		defer close(s.done)
 		for sig := range s.ch {
-			if sig == syscall.SIGINT {
+			switch {
+			case s.pass(sig.(syscall.Signal)):
+			case sig == syscall.SIGINT:
 				s.deliver()
-			} else {
+			default:
 				s.end()
 			}
 		}
