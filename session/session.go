@@ -158,8 +158,8 @@ func (s *Session) openOther(path string) (q *recordings.Queries, done func(), er
 	return other.Queries, func() { other.Close() }, nil
 }
 
-// ProfileOf is the whole profile of another capture.
-func (s *Session) ProfileOf(path string) (*report.Profile, error) {
+// ProfileOf is the whole profile of another capture, with the settings of a session.
+func ProfileOf(s *Session, path string) (*report.Profile, error) {
 	other, done, err := s.openOther(path)
 	if err != nil {
 		return nil, err

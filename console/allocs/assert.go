@@ -260,7 +260,7 @@ func (a *Assertion) Check(ctx context.Context, s *session.Session) (*Outcome, er
 	}
 	p.Units = a.Sizes
 	if a.Against != "" {
-		earlier, err := s.ProfileOf(a.Against)
+		earlier, err := session.ProfileOf(s, a.Against)
 		if err != nil {
 			return nil, fmt.Errorf("assert: --against: %w", err)
 		}
