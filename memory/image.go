@@ -265,8 +265,8 @@ func (m *Image) Space() *regions.Space {
 		}
 	}
 	m.claimGo(&src)
+	m.claimOwned(&src)
 	m.space = regions.Divide(&src)
-	m.labelOwned()
 	return m.space
 }
 

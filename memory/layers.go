@@ -14,7 +14,7 @@ func (m *Image) Layers() (all []regions.Layer, known, cut bool) {
 	how := regions.Divided{Pages: m.src.Space.Pages}
 	o := m.owner()
 	if o.name != "" {
-		how.Owner, how.Owned = o.name, o.mappings
+		how.Owner = o.name
 	}
 	if known = how.Owner == "" || blocks.Len() > 0; known {
 		how.Blocks = blocks

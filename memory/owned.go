@@ -14,13 +14,10 @@ import (
 // An owned is memory that an allocator has which is not walked, ascending.
 type owned []regions.Range
 
-func (o owned) Len() int                          { return len(o) }
-func (o owned) Block(i int) (start, end addr.Run) { return o[i].Start, o[i].End }
-
 // An owner is an allocator whose blocks are not known without a recording.
 type owner struct {
 	name     string // "": there is none
-	mappings owned  // the mappings that it has in addition to what it got by brk, as far as they are recognized; they do not overlap
+	mappings owned  // the mappings that it has in addition to what it got by brk, as far as they are recognized; they do not touch
 	own      owned  // of these, what has no blocks
 	// cut is whether some of the memory that may be the allocator's was not looked at: there is too much of it, or it could not be read.
 	cut bool
@@ -52,12 +49,12 @@ func (m *Image) recognized() *owner {
 	return &owner{name, has.merged(), own.merged(), r.cut}
 }
 
-// merged is o in order, with ranges that overlap made one.
+// merged is o in order, with ranges that overlap or touch made one.
 func (o owned) merged() owned {
 	slices.SortFunc(o, func(a, b regions.Range) int { return cmp.Compare(a.Start, b.Start) })
 	out := o[:0]
 	for _, r := range o {
-		if n := len(out); n > 0 && r.Start < out[n-1].End {
+		if n := len(out); n > 0 && r.Start <= out[n-1].End {
 			out[n-1].End = max(out[n-1].End, r.End)
 		} else {
 			out = append(out, r)
@@ -74,32 +71,11 @@ type recognizer struct {
 	cut    bool // something was not looked at
 }
 
-// labelOwned names the allocator that owns each anonymous region, in the words of the layers.
-func (m *Image) labelOwned() {
+// claimOwned has memory that was recognized be the allocator's.
+func (m *Image) claimOwned(src *regions.Source) {
 	o := m.owner()
-	partly := "partly memory of "
-	if o.cut {
-		partly = "at least partly memory of "
-	}
-	has := o.mappings // those that end above the region's start
-	for i := range m.space.Regions {
-		r := &m.space.Regions[i]
-		for len(has) > 0 && has[0].End <= r.Start {
-			has = has[1:]
-		}
-		if r.Kind != regions.Anonymous || r.Label != "" {
-			continue
-		}
-		var n addr.Run
-		for k := 0; k < len(has) && has[k].Start < r.End; k++ {
-			n += min(has[k].End, r.End) - max(has[k].Start, r.Start)
-		}
-		switch {
-		case n == r.End-r.Start:
-			r.Label = "memory of " + o.name
-		case n > 0:
-			r.Label = partly + o.name
-		}
+	for _, r := range o.mappings {
+		src.Owned = append(src.Owned, regions.Range{Start: r.Start, End: r.End, Label: "memory of " + o.name})
 	}
 }
 

@@ -2,8 +2,9 @@ package memory
 
 import (
 	"encoding/binary"
+	"fmt"
 	"io"
-	"strings"
+	"slices"
 	"testing"
 
 	"hdb/heap/regions"
@@ -58,8 +59,8 @@ func TestOwner(t *testing.T) {
 		m := New(c.src)
 		layers, known, cut := m.Layers()
 		for _, r := range m.Space().Regions { // of the layers' allocator, or of nobody's
-			if r.Kind == regions.Anonymous && (strings.Contains(r.Label, "memory of "+c.name) != (c.owned > 0 && r.Start < mapped+32<<20 || c.name == "mimalloc")) {
-				t.Errorf("%s: region %v-%v is %q", c.name, r.Start, r.End, r.Label)
+			if owned := r.Label == "memory of "+c.name; owned && r.Kind != regions.Heap {
+				t.Errorf("%s: region %v-%v is %v", c.name, r.Start, r.End, r.Kind)
 			}
 		}
 		size := map[string]uint64{}
@@ -129,13 +130,13 @@ func TestMuslGroupsAreCut(t *testing.T) {
 		for i := range addr.Run(c.groups) {
 			metas = i/muslMetas + 1
 			page := brk + (metas-1)*muslPage
-			at, group := page+muslMetaFirst+i%muslMetas*muslMetaSize, mapped+i*muslPage
+			at, group := page+muslMetaFirst+i%muslMetas*muslMetaSize, mapped+2*i*muslPage // no two touch
 			memory[page], memory[page+16] = 0x1234567890abcdef, muslMetas
 			memory[at+16], memory[at+32], memory[group] = uint64(group), 1<<12, uint64(at)
 		}
 		src := Source{Other: "musl", Memory: memory}
 		src.Space.Mappings = []regions.Mapping{{Start: brk, End: brk + metas*muslPage, Perm: "rw-p", Path: "[heap]"},
-			{Start: mapped, End: mapped + ownedSingle*muslPage + 1<<20, Perm: "rw-p"}}
+			{Start: mapped, End: mapped + 2*ownedSingle*muslPage + 1<<20, Perm: "rw-p"}}
 		src.Space.Pages = func(start, end addr.Run, yield func(regions.PageRun)) error {
 			yield(regions.PageRun{Start: start, End: end, Resident: true})
 			return c.pages
@@ -170,20 +171,23 @@ func TestMimallocSegments(t *testing.T) {
 	}
 }
 
-// An allocator's ranges that overlap count once, over all regions that they are in.
-func TestLabelOwned(t *testing.T) {
+// An allocator's ranges that overlap or touch are one region, and the rest of their mapping is the program's.
+func TestOwnedAreRegions(t *testing.T) {
 	const page = addr.Run(0x1000)
-	m := New(Source{})
+	src := Source{}
+	for _, r := range [][2]addr.Run{{0, 1}, {1, 4}, {4, 6}, {6, 7}, {7, 8}, {8, 9}, {10, 13}} {
+		src.Space.Mappings = append(src.Space.Mappings, regions.Mapping{Start: r[0] * page, End: r[1] * page, Perm: "rw-p"})
+	}
+	m := New(src)
 	m.owned = &owner{name: "musl", cut: true, mappings: owned{{Start: 7 * page, End: 9 * page}, {Start: page, End: 3 * page}, {Start: 2 * page, End: 5 * page},
 		{Start: 2 * page, End: 3 * page}, {Start: 11 * page, End: 12 * page}}.merged()}
-	m.space = &regions.Space{}
-	for _, r := range [][2]addr.Run{{0, 1}, {1, 4}, {4, 6}, {6, 7}, {7, 8}, {8, 9}, {10, 13}} {
-		m.space.Regions = append(m.space.Regions, regions.Region{Start: r[0] * page, End: r[1] * page, Kind: regions.Anonymous})
+	var got []string
+	for _, r := range m.Space().Regions {
+		got = append(got, fmt.Sprintf("%d-%d %s %s", r.Start/page, r.End/page, r.Kind, r.Label))
 	}
-	m.labelOwned()
-	for i, want := range []string{"", "memory of musl", "at least partly memory of musl", "", "memory of musl", "memory of musl", "at least partly memory of musl"} {
-		if r := m.space.Regions[i]; r.Label != want {
-			t.Errorf("region %v-%v is %q, want %q", r.Start, r.End, r.Label, want)
-		}
+	want := []string{"0-1 anonymous ", "1-4 heap memory of musl", "4-5 heap memory of musl", "5-6 anonymous ", "6-7 anonymous ", "7-8 heap memory of musl",
+		"8-9 heap memory of musl", "10-11 anonymous ", "11-12 heap memory of musl", "12-13 anonymous "}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

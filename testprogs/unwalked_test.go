@@ -44,16 +44,41 @@ int main(void) {
 }
 `
 
-// TestUnwalked asks for the leaks of allocators whose heaps are not walked, and of one whose heap is, recorded from the start on and from later.
-func TestUnwalked(t *testing.T) {
-	dir := t.TempDir()
-	prog := filepath.Join(dir, "unwalked")
+// buildUnwalked is the path of that program.
+func buildUnwalked(t *testing.T) string {
+	prog := filepath.Join(t.TempDir(), "unwalked")
 	if err := os.WriteFile(prog+".c", []byte(unwalked), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command(Tool(t, "gcc"), "-g", "-O1", "-o", prog, prog+".c").CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
+	return prog
+}
+
+// TestUnwalkedViews has all views of memory agree that mimalloc's is an allocator's, with a recording and without.
+func TestUnwalkedViews(t *testing.T) {
+	prog := buildUnwalked(t)
+	for _, recorded := range []bool{true, false} {
+		args := []string{"-batch", "-nx", "-q", "-ex", "set environment LD_PRELOAD " + preloaded(t, "mimalloc"), "-ex", "break end"}
+		wants := []string{"rw-p heap memory of mimalloc", "rw-p, memory of mimalloc", " mimalloc 1 "}
+		if recorded {
+			args = append(args, "-ex", "record start")
+			wants = append(wants, "byte 0 of a live block of 208 bytes", " heap-used 1 95.6 KiB ")
+		}
+		out, err := exec.Command(HDB(t), append(args, "-ex", "run", "-ex", "vmmap heap", "-ex", "what head", "-ex", "vmmap -layers", prog)...).CombinedOutput()
+		words := strings.Join(strings.Fields(string(out)), " ")
+		for _, want := range wants {
+			if err != nil || !strings.Contains(words, want) {
+				t.Errorf("recorded %v: %v, want %q\n%s", recorded, err, want, out)
+			}
+		}
+	}
+}
+
+// TestUnwalked asks for the leaks of allocators whose heaps are not walked, and of one whose heap is, recorded from the start on and from later.
+func TestUnwalked(t *testing.T) {
+	prog := buildUnwalked(t)
 	for _, library := range []string{"mimalloc", "tcmalloc_minimal", "jemalloc", ""} {
 		for _, plane := range []string{"auto", "off"} {
 			for _, begin := range [][]string{{"record start", "break end", "run"}, {"break middle", "run", "record start", "break end", "continue"}} {

@@ -30,6 +30,7 @@ const (
 	levelInternal
 	levelRuntime
 	levelArena
+	levelOwned
 	levelModule
 	levels
 )
@@ -56,6 +57,7 @@ func Divide(src *Source) *Space {
 	d.ranges(levelInternal, Heap, src.Internal)
 	d.ranges(levelRuntime, Runtime, src.Runtimes)
 	d.ranges(levelArena, Heap, src.Arenas)
+	d.ranges(levelOwned, Heap, src.Owned)
 	d.modules()
 	d.threads()
 	for level := range d.claims {

@@ -1,6 +1,10 @@
 package regions
 
-import "hdb/internal/addr"
+import (
+	"sort"
+
+	"hdb/internal/addr"
+)
 
 // Blocks are blocks that a program holds, ascending.
 type Blocks interface {
@@ -59,13 +63,13 @@ type Divided struct {
 	Blocks Blocks // those of the program; nil: not known
 	Pages  Pages
 	// Owner is the name of an allocator of which not all blocks are known: what the blocks do not have of its memory is a layer of its
-	// name, not free. Owned are mappings that it has, which are anonymous otherwise; nil: none are known.
+	// name, not free.
 	Owner string
-	Owned Blocks
 }
 
-// Layers sum the regions up. The part of an allocator's memory that is in blocks is a layer of its
-// own, by the state of the pages. Each byte is in one layer, so that the sums are those of Total.
+// Layers sum the regions up. The part of an allocator's memory that is in blocks is a layer of its own, by the
+// state of the pages. So is the part of the program's mappings that is in blocks: of an allocator of its
+// own, or one that is not known. Each byte is in one layer, so that the sums are those of Total.
 func (s *Space) Layers(how Divided) []Layer {
 	of := layerOf()
 	all := make([]Layer, len(layerNames))
@@ -80,12 +84,10 @@ func (s *Space) Layers(how Divided) []Layer {
 	used, free := &all[of[Heap]-1], &all[of[Heap]]
 	if how.Blocks != nil {
 		s.split(used, free, Heap, how.Blocks, how.Pages)
+		s.split(used, &all[of[Anonymous]], Anonymous, how.Blocks, how.Pages)
 	}
 	if how.Owner != "" {
 		free.Name = how.Owner
-		if how.Owned != nil {
-			s.split(free, &all[of[Anonymous]], Anonymous, how.Owned, how.Pages)
-		}
 	}
 	return all
 }
@@ -106,6 +108,7 @@ func (s *Space) split(used, free *Layer, kind Kind, blocks Blocks, pages Pages) 
 			}
 		}
 		in := usedBytes{region: r, runs: runs}
+		k += sort.Search(n-k, func(i int) bool { _, end := blocks.Block(k + i); return end > r.Start })
 		for ; k < n; k++ {
 			start, end := blocks.Block(k)
 			if start >= r.End {

@@ -16,6 +16,7 @@ type Source struct {
 	Threads  []Thread
 	TLS      []TLSBlock
 	Arenas   []Range // memory of allocators; Label says which arena
+	Owned    []Range // memory of an allocator that is not walked, of which there may be more
 	Internal []Range // what allocators keep for themselves elsewhere: main_arena in libc's data
 	Runtimes []Range // memory of language runtimes
 	Own      []Range // what hdb has put there
