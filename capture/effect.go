@@ -16,7 +16,8 @@ package capture
 const UnseenFree = "unseen free"
 
 // PoolChunk is the name of the function of events that represent the end of a block because a pool,
-// an allocator of the program's own, has begun to hand it out in pieces.
+// an allocator of the program's own, has begun to hand it out in pieces. A Protect by it says the same of
+// a mapping.
 const PoolChunk = "pool chunk"
 
 // Ended is the recorded block that an event ended.

@@ -24,7 +24,7 @@ type Index struct {
 	runs []*capture.Summary
 	used []uint64 // by stack ID: see Named; or 0
 
-	counts func(capture.StackID, capture.MapMode) bool // see CountMappings; nil: no mapping does
+	counts func(*Mapping) bool // see CountMappings; nil: no mapping does
 }
 
 // NewIndex reads the summaries of a recording. Where one is damaged all events are read,

@@ -16,6 +16,7 @@ type Mapping struct {
 	Stack     capture.StackID
 	TID       int32
 	Func      uint16 // index into Functions()
+	Pool      bool   // blocks of the program's own allocator were in it, then or later
 }
 
 // Mappings are the mappings that calls of mmap, mremap, mprotect, munmap and sbrk leave. Those that
@@ -30,7 +31,8 @@ type Mappings struct {
 	// becomes another mapping goes and comes.
 	Changed func(p Mapping, gone bool)
 
-	list    [][]Mapping // ascending and disjoint; no list is empty or longer than maxMappings
+	list    [][]Mapping     // ascending and disjoint; no list is empty or longer than maxMappings
+	pools   map[uint64]bool // the events of mappings that are an allocator's; nil: none is known
 	unknown uint64
 }
 
@@ -71,12 +73,14 @@ func (m *Mappings) Post(e *capture.Event, name string) {
 	if low == high {
 		return
 	}
-	switch e.Kind {
-	case capture.Unmap:
+	switch {
+	case name == capture.PoolChunk:
+		m.pool(low, high)
+	case e.Kind == capture.Unmap:
 		m.cut(low, high, nil)
-	case capture.Protect:
+	case e.Kind == capture.Protect:
 		m.protect(e, low, high)
-	case capture.Map:
+	case e.Kind == capture.Map:
 		mode := capture.MapMode(e.Aux)
 		switch {
 		case e.Old != 0:
@@ -90,12 +94,12 @@ func (m *Mappings) Post(e *capture.Event, name string) {
 		}
 		low, high = pages(e, mode)
 		m.cut(low, high, nil)
-		m.insert(of(e, low, high, mode))
+		m.insert(m.of(e, low, high, mode))
 	}
 }
 
-func of(e *capture.Event, low, high uint64, mode capture.MapMode) Mapping {
-	return Mapping{Low: low, High: high, Mode: mode, Seq: e.Seq, Stack: e.Stack, TID: e.TID, Func: e.Func}
+func (m *Mappings) of(e *capture.Event, low, high uint64, mode capture.MapMode) Mapping {
+	return Mapping{Low: low, High: high, Mode: mode, Seq: e.Seq, Stack: e.Stack, TID: e.TID, Func: e.Func, Pool: m.pools[e.Seq]}
 }
 
 // Touches reports whether an event changes any of the mappings.
@@ -141,7 +145,9 @@ func (m *Mappings) remapped(e *capture.Event) capture.MapMode {
 	mode := sbrkMode
 	low := e.Old
 	if i, j, ok := m.find(low); ok && m.list[i][j].Low <= low {
-		mode = m.list[i][j].Mode
+		old := &m.list[i][j]
+		mode = old.Mode
+		m.inherit(e.Seq, old.Seq)
 	}
 	if e.Aux != 0 { // otherwise both are mapped: mremap(2) of a shared mapping with an old size of 0
 		m.cut(low, end(low, e.Aux, mode.Page()), nil)
@@ -157,7 +163,8 @@ func (m *Mappings) protect(e *capture.Event, low, high uint64) {
 	for _, p := range parts {
 		mode := p.Mode.WithProt(prot)
 		if !p.Mode.Accessible() && mode.Accessible() {
-			p = of(e, p.Low, p.High, mode)
+			m.inherit(e.Seq, p.Seq)
+			p = m.of(e, p.Low, p.High, mode)
 		}
 		p.Mode = mode
 		m.insert(p)
@@ -308,7 +315,18 @@ func (x *Index) Mappings(seq uint64) *Mappings {
 }
 
 // FollowMappings has m follow the events up to #seq, as Mappings does, and calls then behind each that may have changed it.
+//
+// Which mappings are an allocator's is known from the whole recording: one is so before its first block, too.
 func (x *Index) FollowMappings(m *Mappings, seq uint64, then func(e *capture.Event)) {
+	if slices.Contains(x.src.Functions(), capture.PoolChunk) {
+		all := &Mappings{pools: map[uint64]bool{}}
+		x.followMappings(all, End, func(*capture.Event) {})
+		m.pools = all.pools
+	}
+	x.followMappings(m, seq, then)
+}
+
+func (x *Index) followMappings(m *Mappings, seq uint64, then func(e *capture.Event)) {
 	names, sums := x.src.Functions(), x.src.Info().Aggregate
 	for _, r := range x.runs {
 		if r.First > seq || x.read.GivenUp() {

@@ -12,9 +12,9 @@ import (
 // allocations.
 func (x *Index) Peak() (seq, bytes uint64) { return x.PeakBefore(End) }
 
-// CountMappings has the peak count the pages for which counts reports true, by the
-// stack of the call that mapped them and their mode, besides the blocks of the heap.
-func (x *Index) CountMappings(counts func(id capture.StackID, mode capture.MapMode) bool) {
+// CountMappings has the peak count the pages for which counts reports true, besides the blocks of
+// the heap.
+func (x *Index) CountMappings(counts func(*Mapping) bool) {
 	x.counts = counts
 }
 
@@ -110,7 +110,7 @@ func (x *Index) mappedSteps(from, to uint64) (steps []mappedStep) {
 	var now uint64
 	m := &Mappings{Changed: func(p Mapping, gone bool) {
 		switch {
-		case p.Seq <= from || !p.Mode.Accessible() || !x.counts(p.Stack, p.Mode):
+		case p.Seq <= from || !p.Mode.Accessible() || !x.counts(&p):
 		case gone:
 			now -= p.High - p.Low
 		default:

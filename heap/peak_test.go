@@ -51,7 +51,7 @@ func mixedLog(seed uint64, n int) *file.Log {
 
 // TestPeakCountsMappings holds the peak of blocks and mappings against one that adds up each event.
 func TestPeakCountsMappings(t *testing.T) {
-	counts := func(id capture.StackID, _ capture.MapMode) bool { return id%2 == 0 }
+	counts := func(p *Mapping) bool { return p.Stack%2 == 0 }
 	for seed := range uint64(4) {
 		const n = 300_000
 		log := mixedLog(seed, n)
@@ -67,7 +67,7 @@ func TestPeakCountsMappings(t *testing.T) {
 		for _, to := range []uint64{1, 1000, 65_536, 65_537, 131_072, 200_001, n, End} {
 			var mapped, live, most, at, highest uint64
 			m := Mappings{Changed: func(p Mapping, gone bool) {
-				if counts(p.Stack, p.Mode) {
+				if counts(&p) {
 					if size := p.High - p.Low; gone {
 						mapped -= size
 					} else {

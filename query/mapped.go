@@ -310,8 +310,8 @@ var othersPrefixes = []string{
 }
 
 // program tells the mappings that are of ProgramMapped.
-func (by *mapper) program(mode capture.MapMode) bool {
-	return !by.others && !by.own(mode)
+func (by *mapper) program(p *heap.Mapping) bool {
+	return !p.Pool && !by.others && !by.own(p.Mode)
 }
 
 // own tells the mappings of CPython for itself.
@@ -328,7 +328,7 @@ func (by *mapper) layer(m *heap.Mapped) Layer {
 	switch {
 	case own && (m.High-m.Low)%arena == 0:
 		return PythonArenas
-	case own, by.others:
+	case !by.program(&m.Mapping):
 		return OthersMapped
 	}
 	return ProgramMapped

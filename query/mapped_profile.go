@@ -11,13 +11,13 @@ import (
 
 // countsMapping reports whether the peak counts pages, besides blocks: those that the program has
 // mapped itself. What allocators map holds their blocks, which count already.
-func (r *Recording) countsMapping() func(capture.StackID, capture.MapMode) bool {
+func (r *Recording) countsMapping() func(*heap.Mapping) bool {
 	by := map[capture.StackID]*mapper{}
-	return func(id capture.StackID, mode capture.MapMode) bool {
-		if by[id] == nil {
-			by[id] = r.mapper(id)
+	return func(p *heap.Mapping) bool {
+		if by[p.Stack] == nil {
+			by[p.Stack] = r.mapper(p.Stack)
 		}
-		return by[id].program(mode)
+		return by[p.Stack].program(p)
 	}
 }
 

@@ -12,14 +12,11 @@ import (
 // mappedLine is how much the program has mapped, over time, up to event #to: of each part of the time
 // what was most, and the last. nil: never anything.
 func (r *Recording) mappedLine(to uint64) (line []report.MappedMoment) {
-	by := map[capture.StackID]*mapper{}
+	counts := r.countsMapping()
 	var now uint64
 	m := &heap.Mappings{Changed: func(p heap.Mapping, gone bool) {
-		if by[p.Stack] == nil {
-			by[p.Stack] = r.mapper(p.Stack)
-		}
 		switch {
-		case !p.Mode.Accessible() || !by[p.Stack].program(p.Mode):
+		case !p.Mode.Accessible() || !counts(&p):
 		case gone:
 			now -= p.High - p.Low
 		default:

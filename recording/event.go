@@ -71,6 +71,8 @@ func (e *Event) plainCall(size func(n uint64) string) string {
 	switch {
 	case e.Kind == capture.Free || e.Kind == capture.Unmap:
 		return fmt.Sprintf("%s(%#x)", e.Function, e.Addr)
+	case e.Kind == capture.Protect:
+		return fmt.Sprintf("%s(%#x, %s)", e.Function, e.Addr, size(e.Size))
 	case e.Abandoned:
 		return text + " did not return"
 	case e.Failed:

@@ -8,8 +8,11 @@ import (
 )
 
 // followsOwners reports whether a function tells about pools or heaps, the owners of blocks.
-func followsOwners(fn *breakpoints.Function) bool {
-	return fn.Group == breakpoints.GroupPool || fn.OfHeaps()
+func followsOwners(fn *breakpoints.Function) bool { return ofProgram(fn) || fn.OfHeaps() }
+
+// ofProgram reports whether a function is one of an allocator of the program's own.
+func ofProgram(fn *breakpoints.Function) bool {
+	return fn.Group == breakpoints.GroupPool || fn.Group == breakpoints.GroupUser
 }
 
 // ownerFuncsOf are the functions of the probe that tell about owners, nil if there are none.
@@ -47,6 +50,9 @@ func (n *run) mayHaveOwners(events []capture.Event) bool {
 // not 0. It records the ends of blocks that come with the event. stack is what they have for a stack, and is
 // asked only if they are recorded. It reports whether the event is none: a call that does nothing else.
 func (n *run) followOwners(e *capture.Event, fn *breakpoints.Function, from uint64, stack func() capture.StackID) (none bool) {
+	if n.on && ofProgram(fn) {
+		n.recordEnds(n.live.Pooled(e), capture.PoolChunk, stack)
+	}
 	if fn.Group == breakpoints.GroupPool {
 		return n.followPool(e, fn, stack)
 	}
@@ -77,7 +83,7 @@ func (n *run) followPool(e *capture.Event, fn *breakpoints.Function, stack func(
 	return false
 }
 
-// recordEnds records the ends of blocks.
+// recordEnds records the ends of blocks and of the program's own mappings.
 func (n *run) recordEnds(ends []capture.Event, function string, stack func() capture.StackID) {
 	for i := range ends {
 		end := &ends[i]

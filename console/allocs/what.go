@@ -295,8 +295,15 @@ func (t *whatText) inHeap() bool { return t.w.Region != nil && t.w.Region.Kind =
 // eventVerbs say what an event did with the memory, but for that which made it.
 var eventVerbs = map[capture.Kind]string{capture.Free: "freed by", capture.Map: "mapped by", capture.Unmap: "unmapped by"}
 
+func eventVerb(e *recording.Event) string {
+	if e.Kind == capture.Protect && e.Function == capture.PoolChunk {
+		return "cut into blocks since"
+	}
+	return cmp.Or(eventVerbs[e.Kind], "made by")
+}
+
 func (t *whatText) event(e *recording.Event) {
-	t.o.Printf("%s #%d %s   thread %s   %s\n", cmp.Or(eventVerbs[e.Kind], "made by"), e.Seq, desk.Called(t.o)(e), t.threads[int(e.TID)], units.Time(e.Time))
+	t.o.Printf("%s #%d %s   thread %s   %s\n", eventVerb(e), e.Seq, desk.Called(t.o)(e), t.threads[int(e.TID)], units.Time(e.Time))
 	st := t.c.Session.Queries.StackOf(e)
 	if !t.c.Session.Settings.PastMain {
 		st = st.ToMain()
