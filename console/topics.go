@@ -45,7 +45,7 @@ func variablesText() string {
 		"\n  $_thread     number of the selected thread, at a recorded event the event's thread; 0 if there is none" +
 		"\n  $_exitcode   exit code of the last program that ended; void before that, and if a signal killed it" +
 		"\n  $_exitsignal number of the signal that killed it, or void" +
-		"\n  $_exception  object that is thrown or caught, at a stop of catch throw or catch catch; void elsewhere" +
+		"\n  $_exception  object that is thrown or caught, at a stop of catch throw or catch catch; void elsewhere; what() of the C++ library's own exceptions is shown also without their debug information" +
 		"\n  $_siginfo    siginfo_t of the signal that the selected thread stopped at, as $_siginfo._sifields._sigfault.si_addr" +
 		"\n  $size $addr $old $event\n               size, address, old address and event number of the allocation at which the program is stopped, or that is selected in a capture\n\n" +
 		"In a Go frame, an expression that begins with $ is a C expression; any other is a Go expression, which cannot use these variables."

@@ -167,13 +167,13 @@ var plainWords = strings.NewReplacer(
 	"long long unsigned int", "unsigned long long", "long unsigned int", "unsigned long", "short unsigned int", "unsigned short",
 	"long long int", "long long", "long int", "long", "short int", "short")
 
-// PlainTemplate takes spaces and the suffixes of numbers off a template's arguments, and
-// writes unsigned long for long unsigned int: compilers and people differ in them.
+// PlainTemplate takes spaces and the suffixes of numbers off a template's arguments, and writes unsigned long
+// for long unsigned int and char const for const char: compilers, demanglers and people differ in them.
 func PlainTemplate(name string) string {
 	if !strings.Contains(name, "<") {
 		return name
 	}
-	name = plainWords.Replace(name)
+	name = constBehind(plainWords.Replace(name))
 	var b strings.Builder
 	for i := 0; i < len(name); i++ {
 		c := name[i]
@@ -192,6 +192,37 @@ func PlainTemplate(name string) string {
 		b.WriteByte(c)
 	}
 	return b.String()
+}
+
+// constBehind puts the const in front of an argument's type behind it.
+func constBehind(name string) string {
+	const word = "const "
+	for i := len(name) - len(word); i > 0; i-- { // inner arguments first
+		before := strings.TrimRight(name[:i], " ")
+		if !strings.HasPrefix(name[i:], word) || !strings.HasSuffix(before, "<") && !strings.HasSuffix(before, ",") {
+			continue
+		}
+		rest := name[i+len(word):]
+		end := baseType(rest)
+		name = name[:i] + strings.TrimRight(rest[:end], " ") + " const" + rest[end:]
+	}
+	return name
+}
+
+// baseType is where the type ends that a template's argument begins with, without what is declared with it.
+func baseType(s string) int {
+	depth := 0
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '<':
+			depth++
+		case depth == 0 && strings.IndexByte(">,*&()[", c) >= 0:
+			return i
+		case c == '>':
+			depth--
+		}
+	}
+	return len(s)
 }
 
 // squeeze takes out blanks that do not part words, and expands std::string and

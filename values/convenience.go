@@ -18,26 +18,30 @@ func (w *World) convenience(name string) (v Value, ok bool) {
 	if v, ok := w.word(name); ok {
 		return v, true
 	}
-	if name == "_siginfo" && w.SignalInfo != nil {
-		if b := w.SignalInfo(); len(b) > 0 {
-			return Value{Type: w.signalInfoType(), data: b}, true
-		}
-	}
-	if name == "_exception" && w.Exception != nil {
+	switch {
+	case name == "_siginfo" && w.SignalInfo != nil:
+		b := w.SignalInfo()
+		return Value{Type: w.signalInfoType(), data: b}, len(b) > 0
+	case name == "_exception" && w.Exception != nil:
 		if at, typeName, ok := w.Exception(); ok {
-			return w.object(at, typeName), true
+			return MemoryValue(w.thrownType(typeName), at), true
 		}
 	}
 	return Value{}, false
 }
 
-// object is the object of a named type at an address.
-func (w *World) object(at addr.Run, typeName string) Value {
-	v, err := w.Eval(nil, fmt.Sprintf("*(%s *)%#x", typeName, uint64(at)))
-	if err != nil {
-		return Value{Type: w.void().Type, err: fmt.Errorf("%s at %v: %w", typeName, at, err)}
+// thrownType is the type of an exception by its std::type_info's name, which is all that may be known of a library's.
+func (w *World) thrownType(name string) *Type {
+	if t := w.Named(name); t != nil && !t.complete().decl {
+		return t.complete()
 	}
-	return v
+	if v, err := w.Eval(nil, fmt.Sprintf("(%s *)0", name)); err == nil && !v.Type.Strip().Elem().Strip().decl {
+		return v.Type.Strip().Elem()
+	}
+	if target, ok := strings.CutSuffix(name, "*"); ok {
+		return w.thrownType(target).PointerTo()
+	}
+	return &Type{Kind: Struct, Tag: dwarf.TagClassType, Name: name, prog: &w.Program, full: true, decl: true}
 }
 
 // setVar keeps a value under $name.

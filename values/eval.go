@@ -364,6 +364,9 @@ func (e *evaluator) sizeof(n *node) (Value, error) {
 	if s := t.Strip(); s.Kind == Reference || s.Kind == RvalueReference {
 		t = s.Elem()
 	}
+	if s := t.Strip(); s.complete().decl {
+		return Value{}, fmt.Errorf("sizeof: the size of %s is not known: no debug information that was found has its definition", s)
+	}
 	return e.prog.size(t.Size()), nil
 }
 

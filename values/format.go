@@ -258,7 +258,7 @@ func (p *formatter) structure(v Value, t *Type) {
 		return
 	}
 	if t.decl {
-		p.write("<incomplete type>")
+		p.incomplete(v, t)
 		return
 	}
 	if n := t.Size(); v.place == inMemory && v.data == nil && n > 0 && n <= maxRead {

@@ -267,7 +267,7 @@ func (t *Type) Unqualified() *Type {
 
 // complete finds the definition of a type that is only declared in its unit.
 func (t *Type) complete() *Type {
-	if !t.decl {
+	if !t.decl || !t.die.Valid() {
 		return t
 	}
 	if name := nameOf(t.die); name != "" {

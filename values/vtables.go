@@ -1,6 +1,8 @@
 package values
 
 import (
+	"fmt"
+
 	"hdb/internal/addr"
 	"hdb/symbols/dwarf"
 )
@@ -100,4 +102,29 @@ func virtualName(class *Type, slot int64, depth int) string {
 		}
 	}
 	return ""
+}
+
+// incomplete writes what is known of an object of a class that debug information does not describe.
+func (p *formatter) incomplete(v Value, t *Type) {
+	text := "incomplete type"
+	if !t.die.Valid() {
+		text = fmt.Sprintf("%s at %v, of which no debug information was found (info symbols)", p.prog.typeName(t.Name), v.addr)
+	}
+	p.write("<" + text)
+	if message, ok := p.message(v); ok {
+		p.write(", what() is ")
+		p.cstring(message, 1, "")
+	}
+	p.write(">")
+}
+
+// message is where the text is that what() of an exception returns, if memory tells: its entry in the virtual table, behind
+// two destructors, is the C++ library's for most classes. That returns the word behind the table's address (__cow_string).
+func (p *formatter) message(v Value) (text addr.Run, ok bool) {
+	at, _ := v.Addr()
+	table, _ := p.prog.ReadUint(at, 8)
+	what, _ := p.prog.ReadUint(addr.Run(table+16), 8)
+	name := p.prog.SymbolAt(addr.Run(what))
+	n, err := p.prog.ReadUint(at+8, 8)
+	return addr.Run(n), err == nil && (name == "std::runtime_error::what() const" || name == "std::logic_error::what() const")
 }
