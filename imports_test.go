@@ -14,8 +14,8 @@ import (
 // nearest listed parent; the packages of one folder may import one another, those
 // of one line may not.
 const layers = `
-internal/goname internal/lazyregexp internal/spelling
-internal/addr internal/cformat internal/cond internal/diskcache internal/elfnote internal/flags internal/golden internal/limits internal/manual internal/modkind internal/outfile internal/paged internal/panics internal/prefetch internal/procfs internal/procroot internal/regular internal/units
+internal/goname internal/lazyregexp internal/procfs internal/spelling
+internal/addr internal/cformat internal/cond internal/diskcache internal/elfnote internal/flags internal/golden internal/limits internal/manual internal/modkind internal/outfile internal/paged internal/panics internal/prefetch internal/procroot internal/regular internal/units
 internal/rights heap/resident python/layout
 internal/when python/inspect
 capture unwind symbols/debuginfod inferior/cmdline inferior/corefile inferior/machine python python/eval annotations goruntime heap/glibc

@@ -199,6 +199,13 @@ func TestAttachErrors(t *testing.T) {
 	if err != nil || len(threads) != 6 {
 		t.Fatalf("threads %v, %v", threads, err)
 	}
+	headlessMaps, err := MapsOf(headless.Process.Pid) // which the other threads have
+	if resident, residentErr := Resident(headless.Process.Pid); err != nil || len(headlessMaps) == 0 || residentErr != nil || resident == 0 {
+		t.Errorf("maps %v, %v; resident %d, %v", headlessMaps, err, resident, residentErr)
+	}
+	if all, err := MapsOf(zombie.Process.Pid); err == nil {
+		t.Errorf("maps of a zombie: %v", all)
+	}
 	gone := fmt.Sprintf("the first thread of process %d has ended", headless.Process.Pid)
 	inner := 0
 	for range 2000 {

@@ -92,7 +92,7 @@ func impossible(pid int) (cause, hint string) {
 	threads, _ := procfs.Threads(process)
 	if strings.HasPrefix(state, "Z") {
 		if len(threads) > 1 {
-			return fmt.Sprintf("the first thread of process %d has ended, and the kernel no longer shows the process's memory (/proc/%d/maps, mem); threads that still run: %d", process, process, len(threads)-1),
+			return fmt.Sprintf("the first thread of process %d has ended: ptrace(2) cannot take it any more, and only it would report the end of the process; threads that still run: %d", process, len(threads)-1),
 				"launch the program with hdb, or attach before that thread ends"
 		}
 		parent, _ := procfs.Status(process, "PPid")

@@ -95,7 +95,7 @@ func (p *Process) onExit(t *Thread) {
 	}
 	if !t.guest {
 		p.exited(t) // before its stack and TLS may serve another thread
-		if p.hooks.Exiting != nil && t.tg == p.target && t.TID == t.tg.pid {
+		if p.hooks.Exiting != nil && t.tg == p.target && (t.TID == t.tg.pid || t.tg.dying()) {
 			p.hooks.Exiting()
 		}
 	}

@@ -141,7 +141,7 @@ func (f *family) detachOne(tid int) {
 
 // liftIn takes our int3s and patches out of a fork child's copy of the memory.
 func (f *family) liftIn(child int) {
-	fd, err := unix.Open(fmt.Sprintf("/proc/%d/mem", child), unix.O_RDWR|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(procfs.Path(child, "mem"), unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return // killed
 	}

@@ -46,7 +46,7 @@ func (p *Process) CoreImage(first *Thread, ours func(Mapping) bool) (*corefile.I
 		return nil, err
 	}
 	im.Memory = &p.memory
-	if pages, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", tg.pid)); err == nil { // else all is read
+	if pages, err := os.Open(procfs.Path(tg.pid, "pagemap")); err == nil { // else all is read
 		im.Untouched, im.Close = untouched(pages, maps), pages.Close
 	}
 	filter := dumpFilter(tg.pid)
@@ -107,7 +107,7 @@ func fillInfo(im *corefile.Image, pid int) {
 	if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err == nil {
 		im.Process.Command = strings.TrimSuffix(string(b), "\n")
 	}
-	if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil {
+	if b, err := os.ReadFile(procfs.Path(pid, "cmdline")); err == nil {
 		im.Process.Args = strings.TrimSpace(strings.ReplaceAll(string(b), "\x00", " "))
 	}
 }
@@ -132,7 +132,7 @@ func (m *dumpMapping) flags() (f elf.ProgFlag) {
 
 // dumpable reads /proc/PID/smaps.
 func dumpable(pid int) ([]dumpMapping, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps", pid))
+	b, err := os.ReadFile(procfs.Path(pid, "smaps"))
 	if err != nil {
 		return nil, fmt.Errorf("maps of process %d: %w", pid, err)
 	}
@@ -156,6 +156,9 @@ func dumpable(pid int) ([]dumpMapping, error) {
 			all[len(all)-1].vmFlags = value + " "
 		}
 	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("maps of process %d: no memory: %w", pid, ErrEnded)
+	}
 	return all, nil
 }
 
@@ -172,7 +175,7 @@ const (
 )
 
 func dumpFilter(pid int) uint64 {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/coredump_filter", pid))
+	b, err := os.ReadFile(procfs.Path(pid, "coredump_filter"))
 	if err != nil {
 		return dumpDefault
 	}

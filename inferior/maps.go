@@ -9,6 +9,7 @@ import (
 
 	"hdb/inferior/corefile"
 	"hdb/internal/addr"
+	"hdb/internal/procfs"
 )
 
 // Maps reads the memory map of the target, ascending.
@@ -19,9 +20,9 @@ func (tg *target) Maps() ([]Mapping, error) {
 	return MapsOf(tg.pid)
 }
 
-// MapsOf reads the memory map of any process, ascending.
+// MapsOf reads the memory map of any process, ascending. None is an error: the process has ended, or is the kernel's.
 func MapsOf(pid int) ([]Mapping, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	b, err := os.ReadFile(procfs.Path(pid, "maps"))
 	if err != nil {
 		return nil, fmt.Errorf("maps of process %d: %w", pid, err)
 	}
@@ -32,6 +33,9 @@ func MapsOf(pid int) ([]Mapping, error) {
 			return all, err
 		}
 		all = append(all, m)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("maps of process %d: no memory: it has ended, or is a kernel thread", pid)
 	}
 	return all, nil
 }
@@ -86,7 +90,7 @@ func (tg *target) AuxVector() ([]AuxEntry, error) {
 
 // readAuxv reads the auxiliary vector as the kernel gave it to a process.
 func readAuxv(pid int) ([]byte, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/auxv", pid))
+	b, err := os.ReadFile(procfs.Path(pid, "auxv"))
 	if err != nil {
 		return nil, fmt.Errorf("auxiliary vector of process %d: %w", pid, err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"hdb/inferior/corefile"
 	"hdb/internal/addr"
+	"hdb/internal/procfs"
 
 	"golang.org/x/sys/unix"
 )
@@ -41,7 +42,7 @@ type cover struct {
 // open goes over to the address space that process pid has now. keep: it is
 // the same one, with all that is in it.
 func (m *memory) open(pid int, keep bool) error {
-	fd, err := unix.Open(fmt.Sprintf("/proc/%d/mem", pid), unix.O_RDWR|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(procfs.Path(pid, "mem"), unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		fd = -1
 	}

@@ -194,9 +194,9 @@ func (m Mapping) Openable(pid int) string { return m.openable(pid, procroot.Of(p
 // its file, as on btrfs, which is no matter where the path comes from the process.
 func (m Mapping) openable(pid int, apart bool) string {
 	seen := []string{
-		fmt.Sprintf("/proc/%d/root%s", pid, m.Path),
-		fmt.Sprintf("/proc/%d/map_files/%x-%x", pid, uint64(m.Low), uint64(m.High)),
-		fmt.Sprintf("/proc/%d/exe", pid),
+		procfs.Path(pid, "root"+m.Path),
+		procfs.Path(pid, fmt.Sprintf("map_files/%x-%x", uint64(m.Low), uint64(m.High))),
+		procfs.Path(pid, "exe"),
 	}
 	if !apart {
 		seen = append([]string{m.Path}, seen...)

@@ -3,13 +3,15 @@ package inferior
 import (
 	"fmt"
 	"os"
+
+	"hdb/internal/procfs"
 )
 
 // Resident is how much of a process's memory is resident, in bytes: the second
 // field of /proc/PID/statm (proc(5)), which may lag behind by some pages a thread.
 // Any goroutine may ask.
 func Resident(pid int) (uint64, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	b, err := os.ReadFile(procfs.Path(pid, "statm"))
 	if err != nil {
 		return 0, err
 	}

@@ -124,7 +124,7 @@ func (s *snapshots) caller() (*Thread, error) {
 
 // usesUserfaultfd is an error if the process has such a descriptor: clone(2) may wait until it has been read.
 func usesUserfaultfd(pid int) error {
-	dir := fmt.Sprintf("/proc/%d/fd", pid)
+	dir := procfs.Path(pid, "fd")
 	f, err := os.Open(dir)
 	if err != nil {
 		return err

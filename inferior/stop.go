@@ -105,7 +105,7 @@ type Hooks struct {
 	Execed func(path string)
 	// ThreadStarted and ThreadExited bracket each thread but the first.
 	ThreadStarted, ThreadExited func(*Thread)
-	// Exiting reports that the target's first thread runs no more user code, as the
+	// Exiting reports that the target's first thread runs no more user code, or none does, as the
 	// process will soon be gone: its memory can still be read.
 	Exiting func()
 	// Signal reports a signal whose policy is print without stop.

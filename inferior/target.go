@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"hdb/inferior/corefile"
+	"hdb/internal/procfs"
 
 	"golang.org/x/sys/unix"
 )
@@ -146,7 +147,7 @@ func (tg *target) detachAll() error {
 
 // executes takes up which program the target runs, after an exec and before all else.
 func (tg *target) executes() error {
-	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", tg.pid))
+	path, err := os.Readlink(procfs.Path(tg.pid, "exe"))
 	if err != nil {
 		return err
 	}
@@ -159,7 +160,7 @@ func (tg *target) Program() string {
 	if tg.core != nil {
 		return tg.exe
 	}
-	return fmt.Sprintf("/proc/%d/exe", tg.pid)
+	return procfs.Path(tg.pid, "exe")
 }
 
 // IsGo reports whether the target's program was built by the Go toolchain.

@@ -11,6 +11,7 @@ import (
 
 	"hdb/inferior/machine"
 	"hdb/internal/addr"
+	"hdb/internal/procfs"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,11 +30,15 @@ func (tg *target) Usage() ([]MappingUsage, error) {
 	if tg.core != nil {
 		return nil, &CoreError{tg.core.Process.Signal}
 	}
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps", tg.pid))
+	b, err := os.ReadFile(procfs.Path(tg.pid, "smaps"))
 	if err != nil {
 		return nil, fmt.Errorf("smaps of process %d: %w", tg.pid, err)
 	}
-	return parseSmaps(b)
+	all, err := parseSmaps(b)
+	if err == nil && len(all) == 0 {
+		return nil, fmt.Errorf("smaps of process %d: no memory: %w", tg.pid, ErrEnded)
+	}
+	return all, err
 }
 
 // parseSmaps reads /proc/PID/smaps: a line as in maps, then lines of a name and a number of KiB.
@@ -78,7 +83,7 @@ func (tg *target) RSS() (uint64, error) {
 	if tg.core != nil {
 		return 0, &CoreError{tg.core.Process.Signal}
 	}
-	f, err := os.Open(fmt.Sprintf("/proc/%d/smaps_rollup", tg.pid))
+	f, err := os.Open(procfs.Path(tg.pid, "smaps_rollup"))
 	if err != nil {
 		return 0, fmt.Errorf("RSS of process %d: %w", tg.pid, err)
 	}
@@ -120,7 +125,7 @@ func (tg *target) Pages(low, high addr.Run, yield func(PageRun)) error {
 	if low >= high {
 		return nil
 	}
-	f, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", tg.pid))
+	f, err := os.Open(procfs.Path(tg.pid, "pagemap"))
 	if err != nil {
 		return fmt.Errorf("pages of process %d: %w", tg.pid, err)
 	}

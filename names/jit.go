@@ -79,13 +79,13 @@ func newJITNames(pid int) *jitNames {
 		}
 	}
 	j.name = fmt.Sprintf("perf-%d.map", procfs.OwnPID(pid))
-	tmp := fmt.Sprintf("/proc/%d/root/tmp", pid)
+	tmp := procfs.Path(pid, "root/tmp")
 	j.paths = []string{filepath.Join(tmp, j.name)}
 	if root, err := os.OpenRoot(tmp); err == nil {
 		j.tmp = root
 	}
 	here, hereErr := os.Readlink("/proc/self/ns/mnt")
-	there, thereErr := os.Readlink(fmt.Sprintf("/proc/%d/ns/mnt", pid))
+	there, thereErr := os.Readlink(procfs.Path(pid, "ns/mnt"))
 	if hereErr == nil && thereErr == nil && here == there { // it may have another root
 		j.paths = append(j.paths, filepath.Join("/tmp", j.name))
 	}

@@ -325,7 +325,7 @@ func (b *blockTable) mapTable(p *inferior.Process, c *caller, at, name addr.Run)
 
 // mapBlocks gives the file that the inferior has open as fd its size, and maps it in hdb.
 func mapBlocks(pid, fd int) ([]byte, error) {
-	file, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/%d", pid, fd), os.O_RDWR, 0)
+	file, err := os.OpenFile(procfs.Path(pid, fmt.Sprintf("fd/%d", fd)), os.O_RDWR, 0)
 	if err != nil {
 		return nil, fmt.Errorf("the states of blocks: %w", err)
 	}

@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"hdb/internal/procfs"
 )
 
 // The memory file: what hdb and the inferior share, in this order. The
@@ -64,7 +66,7 @@ const memfdFlags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 
 // mapShared maps the memory file that the inferior has open as fd, with a ring of size bytes.
 func mapShared(pid, fd int, size uint64) (*shared, error) {
-	f, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/%d", pid, fd), os.O_RDWR, 0)
+	f, err := os.OpenFile(procfs.Path(pid, fmt.Sprintf("fd/%d", fd)), os.O_RDWR, 0)
 	if err != nil {
 		return nil, fmt.Errorf("the probe's memory: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 
+	"hdb/internal/procfs"
 	"hdb/session/stopped"
 	"hdb/session/target"
 )
@@ -24,7 +25,7 @@ func (s *Session) Inferiors() ([]Inferior, error) {
 	}
 	rows := []Inferior{{PID: s.target.Proc.PID(), Exe: s.target.Proc.Exe(), Selected: true}}
 	for _, pid := range s.target.Proc.Held() {
-		exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+		exe, err := os.Readlink(procfs.Path(pid, "exe"))
 		if err != nil {
 			exe = "unknown"
 		}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"hdb/internal/procfs"
 	"hdb/session/target"
 )
 
@@ -37,7 +38,7 @@ func (s *Session) ProcText(word ProcWord) (string, error) {
 	if !lives {
 		return "", target.ErrNotRunning
 	}
-	path := fmt.Sprintf("/proc/%d/%s", pid, word)
+	path := procfs.Path(pid, string(word))
 	if word == ProcCwd || word == ProcExe {
 		return os.Readlink(path)
 	}

@@ -18,6 +18,7 @@ import (
 	"hdb/inferior/cmdline"
 	"hdb/inferior/corefile"
 	"hdb/internal/addr"
+	"hdb/internal/procfs"
 	"hdb/internal/procroot"
 	"hdb/internal/rights"
 	"hdb/names"
@@ -279,7 +280,7 @@ func programPath(p *inferior.Process) string {
 			return m.Path
 		}
 	}
-	return fmt.Sprintf("/proc/%d/exe", p.PID())
+	return procfs.Path(p.PID(), "exe")
 }
 
 // adopt makes p the process under the debugger.
@@ -584,7 +585,7 @@ func (s *Session) catchExec(t *inferior.Thread) inferior.Action {
 // not the shell or the script that led to it.
 func (s *Session) logProgram(path string) {
 	var args []string
-	if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", s.target.Proc.PID())); err == nil && len(line) > 0 {
+	if line, err := os.ReadFile(procfs.Path(s.target.Proc.PID(), "cmdline")); err == nil && len(line) > 0 {
 		args = strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")[1:]
 	}
 	s.account.Rec.SetProgram(path, args)

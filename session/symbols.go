@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"hdb/inferior"
+	"hdb/internal/procfs"
 	"hdb/names"
 	"hdb/session/recordings"
 	"hdb/session/target"
@@ -84,7 +85,7 @@ func (s *Symbols) CheckProcess(pid int) (names.Checkup, error) {
 	if err != nil {
 		return names.Checkup{}, err
 	}
-	mem, memErr := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	mem, memErr := os.Open(procfs.Path(pid, "mem"))
 	if memErr == nil {
 		defer mem.Close()
 	}

@@ -8,6 +8,7 @@ import (
 
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/internal/procfs"
 	"hdb/symbols"
 )
 
@@ -79,7 +80,7 @@ func (s *symbolizer) readVDSO(m *inferior.Mapping) (*symbols.Object, error) {
 		size := int64(m.High - m.Low)
 		return symbols.OpenReaderAt(m.Path, io.NewSectionReader(s.dead, int64(m.Low), size), size, symbols.Config{})
 	}
-	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", s.pid))
+	mem, err := os.Open(procfs.Path(s.pid, "mem"))
 	if err != nil {
 		return nil, err
 	}

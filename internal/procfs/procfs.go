@@ -10,6 +10,28 @@ import (
 	"strings"
 )
 
+// Path is where a file or directory of a process is, such as "maps" or "root/tmp". The kernel shows nothing of a
+// thread that has ended, and most files of /proc/PID are of the process's first thread: if that has ended before
+// the others, as by pthread_exit in main, this is the same file of a thread that still runs.
+func Path(pid int, name string) string { return fmt.Sprintf("/proc/%d/%s", Living(pid), name) }
+
+// Living is a thread of a process that has not ended, the first one while it runs. /proc/TID, which no listing shows,
+// has all files of /proc/PID; /proc/PID/task/TID lacks map_files and coredump_filter.
+func Living(pid int) int {
+	hasMemory := func(tid int) bool {
+		_, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", tid))
+		return err == nil
+	}
+	if hasMemory(pid) {
+		return pid
+	}
+	threads, _ := Threads(pid)
+	if i := slices.IndexFunc(threads, hasMemory); i >= 0 {
+		return threads[i]
+	}
+	return pid
+}
+
 // Status is one field of /proc/TID/status (proc(5)), trimmed.
 func Status(tid int, name string) (string, bool) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
@@ -73,10 +95,10 @@ func MayLockAll(pid int) bool {
 // Locked reports whether the mapping that begins at an address is locked in memory, as all are that are made under
 // mlockall(MCL_FUTURE).
 func Locked(pid int, low uint64) bool {
-	if locked, _ := Status(pid, "VmLck"); locked == "0 kB" {
+	if locked, _ := Status(Living(pid), "VmLck"); locked == "0 kB" {
 		return false // to read smaps takes long in a large process
 	}
-	smaps, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps", pid))
+	smaps, _ := os.ReadFile(Path(pid, "smaps"))
 	_, of, _ := bytes.Cut(append([]byte("\n"), smaps...), fmt.Appendf(nil, "\n%08x-", low))
 	_, flags, _ := bytes.Cut(of, []byte("\nVmFlags:"))
 	flags, _, _ = bytes.Cut(flags, []byte("\n"))

@@ -7,22 +7,23 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"hdb/internal/procfs"
 )
 
 // Of is the directory below which a process's files are found, through proc(5); "" if they are
 // where hdb's own are.
 func Of(pid int) string {
-	id := strconv.Itoa(pid)
-	if pid <= 0 || sharesRoot(id) {
+	if pid <= 0 || sharesRoot(pid) {
 		return ""
 	}
-	return "/proc/" + id + "/root"
+	return procfs.Path(pid, "root")
 }
 
 // sharesRoot reports whether / is the same directory for a process and for hdb, with the same
 // mounts below it.
-func sharesRoot(pid string) bool {
-	theirs, err := os.Stat("/proc/" + pid + "/root")
+func sharesRoot(pid int) bool {
+	theirs, err := os.Stat(procfs.Path(pid, "root"))
 	if err != nil {
 		return true // it has ended, or is another's: nothing can be looked at that way
 	}
@@ -30,7 +31,7 @@ func sharesRoot(pid string) bool {
 	if err != nil || !os.SameFile(own, theirs) {
 		return false
 	}
-	a, errA := os.Readlink("/proc/" + pid + "/ns/mnt")
+	a, errA := os.Readlink(procfs.Path(pid, "ns/mnt"))
 	b, errB := os.Readlink("/proc/self/ns/mnt")
 	return errA != nil || errB != nil || a == b
 }
@@ -43,6 +44,11 @@ const maxLinks = 40
 func In(root, path string) string {
 	if root == "/" {
 		return path
+	}
+	if id, ok := strings.CutSuffix(strings.TrimPrefix(root, "/proc/"), "/root"); ok {
+		if pid, err := strconv.Atoi(id); err == nil {
+			root = procfs.Path(pid, "root") // its first thread may have ended since Of
+		}
 	}
 	at, left := "/", path
 	for links := 0; left != ""; {

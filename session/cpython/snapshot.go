@@ -11,6 +11,7 @@ import (
 
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/internal/procfs"
 	"hdb/internal/procroot"
 	"hdb/internal/rights"
 	"hdb/names"
@@ -84,7 +85,7 @@ func (p *Python) Process(pid int, w SnapshotWants) (s *Snapshot, err error) {
 	if err := inferior.CheckAttach(pid); err != nil {
 		return nil, err
 	}
-	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	mem, err := os.Open(procfs.Path(pid, "mem"))
 	if err != nil {
 		return nil, fmt.Errorf("process %d: %w", pid, err)
 	}
@@ -94,7 +95,7 @@ func (p *Python) Process(pid int, w SnapshotWants) (s *Snapshot, err error) {
 		return nil, fmt.Errorf("process %d: %w", pid, err)
 	}
 	s = &Snapshot{PID: pid, files: Sources{Sources: &symbols.Sources{Root: procroot.Of(pid), User: rights.OfProcess(pid)}, Dir: workingDirectory(pid)}}
-	s.Program, _ = os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)) // what is unknown is not told
+	s.Program, _ = os.Readlink(procfs.Path(pid, "exe")) // what is unknown is not told
 	var path []string
 	for _, r := range all {
 		s.Runtimes = append(s.Runtimes, Runtime{r.In.Version(), r.Where})

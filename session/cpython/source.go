@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"hdb/internal/procfs"
 	"hdb/internal/procroot"
 	"hdb/symbols"
 )
@@ -133,7 +134,7 @@ func (p Sources) archiveOf(file string) string {
 
 // workingDirectory is a process's, "" if it is not known.
 func workingDirectory(pid int) string {
-	dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
+	dir, err := os.Readlink(procfs.Path(pid, "cwd"))
 	if err != nil {
 		return ""
 	}
