@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,6 +68,46 @@ func TestGcore(t *testing.T) {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing:\n%s", want, out)
 		}
+	}
+}
+
+// TestGcoreInsideAllocator writes cores of a thread that the probe follows through malloc: its stack is whole in them.
+func TestGcoreInsideAllocator(t *testing.T) {
+	Tool(t, "gdb")
+	for name, setup := range map[string][]string{
+		"recorded":    {"record start"},
+		"stop":        {"break malloc if size > 1000000000000"},
+		"both":        {"record start", "break malloc if size > 1000000000000", "break calloc if size > 1000000000000"},
+		"breakpoints": {"set probe off", "record start"},
+		"nothing":     nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			program, core := Build(t, "gcoreinside"), filepath.Join(t.TempDir(), "inside.core")
+			var args []string
+			for _, c := range append(setup, "run", "thread apply all bt", "info registers rip", "gcore "+core, "kill") {
+				args = append(args, "-ex", c)
+			}
+			said := hdbSays(t, append(args, program)...)
+			if strings.Contains(said, "the probe called") || strings.Contains(said, "in the probe's code") {
+				t.Error(said)
+			}
+			live := ownFrames(said, "hdb", "gcoreinside.c")
+			kept := ownFrames(hdbSays(t, "-ex", "thread apply all bt", "core", program, core), "hdb", "gcoreinside.c")
+			if len(live) != 2 || len(kept) != 2 {
+				t.Errorf("frames of %d threads, in the core of %d\n%s", len(live), len(kept), said)
+			}
+			for tid, want := range live {
+				if !slices.Equal(kept[tid], want) {
+					t.Errorf("thread %s: %q, in the core %q", tid, want, kept[tid])
+				}
+			}
+			theirs := gdb(t, "-ex", "bt", program, core)
+			if !regexp.MustCompile(`(?s) in malloc .* in inner \(n=.*2000\) .* in outer \(n=.* in work \(arg=.*0x7d0\) `).MatchString(strings.ReplaceAll(theirs, "__GI___libc_malloc", "malloc")) ||
+				strings.Contains(theirs, "in ??") {
+				t.Errorf("gdb: %s", theirs)
+			}
+		})
 	}
 }
 
