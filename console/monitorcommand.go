@@ -10,6 +10,7 @@ import (
 	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
+	"hdb/internal/procfs"
 	"hdb/internal/units"
 )
 
@@ -57,7 +58,7 @@ func paintedOver(c *desk.Desk) bool {
 		return false
 	}
 	for _, fd := range []int{1, 2} {
-		st, err := os.Stat(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
+		st, err := os.Stat(procfs.Path(pid, fmt.Sprintf("fd/%d", fd)))
 		if err == nil && st.Mode()&os.ModeCharDevice != 0 && st.Sys().(*syscall.Stat_t).Rdev == tty.Sys().(*syscall.Stat_t).Rdev {
 			return true
 		}
