@@ -41,7 +41,11 @@ type monitor struct {
 	rows, cols int         // of the terminal when it was painted
 	counted    uint64
 	at         time.Duration
-	growth     monitorGrowth
+
+	functions, threads, opened monitorGrowth       // of the three tables
+	path                       []screen.MonitorKey // of opened
+	baseSeq                    uint64              // the event from which changes of threads count,
+	baseAt                     time.Duration       // and when that was
 }
 
 // monitorEvery is the time between two pictures. Names are looked up for namingTime
@@ -209,10 +213,16 @@ func (m *monitor) keys(typed []byte) {
 			m.quit = true
 			return
 		case screen.ActRows, screen.ActBase:
-			if path := m.view.Path(); a == screen.ActBase || !slices.Equal(m.growth.path, path) || m.growth.threads != m.view.PerThread {
-				m.growth = monitorGrowth{path: path, threads: m.view.PerThread}
+			if path := m.view.Path(); !slices.Equal(m.path, path) {
+				m.path, m.opened = path, monitorGrowth{}
 			}
-			if m.refresh(); m.view.Paused {
+			if !m.view.PerThread {
+				m.threads.from, m.threads.to = nil, nil // the last second is not known when they are shown again
+			}
+			if m.refresh(); a == screen.ActBase {
+				m.rebase()
+			}
+			if m.view.Paused || a == screen.ActBase {
 				m.takeRows(m.view.Ended != "")
 			}
 			act = screen.ActPaint
@@ -290,7 +300,18 @@ func (m *monitor) take(budget time.Duration) (whole bool) {
 	elapsed := max(v.Elapsed, now.Time)
 	v.Columns = func(n int) []uint64 { return m.data.Line().Columns(elapsed, n) }
 	v.Message = m.c.Notices.Latest()
+	if m.functions.base == nil {
+		m.rebase()
+	}
+	m.functions.note(monitorRows(m.data.Rows()), v.Elapsed, v.Ended != "")
 	return m.takeRows(v.Ended != "") && whole
+}
+
+// rebase has changes count from this moment on, in all tables.
+func (m *monitor) rebase() {
+	m.functions.base, m.threads.base, m.opened.base = nil, nil, nil
+	m.baseSeq, m.baseAt = m.data.Totals().Seq, m.view.Elapsed
+	m.functions.note(monitorRows(m.data.Rows()), m.baseAt, false)
 }
 
 // takeRows has the view show the rows of the new events. It reports whether all are known.
@@ -302,19 +323,28 @@ func (m *monitor) takeRows(here bool) (whole bool) {
 		for i, k := range path {
 			keys[i] = query.MonitorKey(k)
 		}
-		m.show(m.data.Callers(keys))
+		v.Rows = monitorRows(m.data.Callers(keys))
+		m.opened.note(v.Rows, v.Elapsed, v.Ended != "")
+		v.Span, v.Since = m.opened.fill(v.Rows, v.Elapsed)
 	case v.PerThread:
 		return m.takeThreads(here)
 	default:
-		m.show(m.data.Rows())
+		v.Rows = monitorRows(m.data.Rows())
+		v.Span, v.Since = m.functions.fill(v.Rows, v.Elapsed)
 	}
 	return true
 }
 
-// show has the view show rows, and how they grew.
-func (m *monitor) show(rows []query.MonitorRow) {
-	m.view.Rows = monitorRows(rows)
-	m.view.Span, m.view.Since = m.growth.follow(m.view.Rows, m.view.Elapsed, m.view.Ended != "")
+// showThreads has the view show the rows of threads, as they were counted last.
+func (m *monitor) showThreads() {
+	m.view.Rows = monitorRows(m.data.ThreadRows())
+	m.view.Span, m.view.Since = m.threads.fill(m.view.Rows, m.threads.toAt)
+}
+
+// noteThreads takes in rows of threads that have all events up to a moment.
+func (m *monitor) noteThreads(at time.Duration) {
+	m.threads.base, m.threads.baseAt = sumsOf(monitorRows(m.data.ThreadBase())), m.baseAt
+	m.threads.note(monitorRows(m.data.ThreadRows()), at, m.view.Ended != "")
 }
 
 // takeThreads shows what is known of the threads, and has the rest counted: to the end, or while
@@ -324,25 +354,31 @@ func (m *monitor) takeThreads(here bool) (whole bool) {
 	if m.counting {
 		return !here
 	}
+	base, to, at := m.baseSeq, m.data.Totals().Seq, v.Elapsed
 	all := true
 	if here {
-		all = m.data.CountThreads()
+		if all = m.data.CountThreads(base, to); all {
+			m.noteThreads(at)
+		}
 	}
 	v.Threads = map[int32]string{}
 	for _, t := range m.data.Threads() {
 		v.Threads[t.TID] = screen.Sprintf("%d %s", t.Num, t.Name)
 	}
-	m.show(m.data.ThreadRows())
+	m.showThreads()
 	if here {
 		return all
 	}
 	m.counting = true
 	go func() {
-		all := m.data.CountThreads()
+		all := m.data.CountThreads(base, to)
 		m.post(func() {
 			m.counting = false
+			if all && base == m.baseSeq {
+				m.noteThreads(at)
+			}
 			if v.PerThread && !v.Paused && len(v.Path()) == 0 {
-				m.show(m.data.ThreadRows())
+				m.showThreads()
 				m.paint()
 				if !all {
 					m.takeThreads(m.view.Ended != "")

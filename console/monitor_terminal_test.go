@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -235,6 +237,41 @@ func TestMonitorShowsAProgram(t *testing.T) {
 	g.see(prog[strings.LastIndexByte(prog, '/')+1:]+": ", " live ", "exited with code 3", "\n$")
 	g.say("echo code $?; stty -a")
 	g.see("\ncode 0\n", " icanon", " echo ")
+}
+
+// TestMonitorChanges counts changes from one moment, the press of d, in the tables of functions and of threads.
+func TestMonitorChanges(t *testing.T) {
+	t.Parallel()
+	prog, dir := buildMonitored(t)
+	g := newGlass(t, 24, 110)
+	g.watch("--output", filepath.Join(dir, "out"), prog, dir)
+	g.shows("running "+prog, "100 keep_small", "7 helper")
+	g.press("d")
+	touch(t, dir, "next")
+	appears(t, dir, "did")
+	changed := func(table string, rows ...string) {
+		t.Helper()
+		g.until("changes of "+table, func(seen []string) bool {
+			all := true
+			for _, row := range rows {
+				all = all && slices.ContainsFunc(seen, func(s string) bool { return regexp.MustCompile(row).MatchString(words([]string{s})) })
+			}
+			return all && strings.Contains(seen[4], "per thread") == (table == "threads")
+		})
+	}
+	later, small := `^3\.0 MiB \S+ 3\.0 MiB \S+ \+3\.0 MiB `, `^97\.7 KiB \S+ 97\.7 KiB \S+ \+0 B `
+	changed("functions", later+".* later", small+".* keep_small")
+	g.press("t")
+	changed("threads", later+".* 1 .* later", small+".* 1 .* keep_small")
+	g.press("t")
+	changed("functions", later+".* later", small+".* keep_small")
+	g.press("t", "d")
+	changed("threads", `^3\.0 MiB \S+ 3\.0 MiB \S+ \+0 B .* 1 .* later`)
+	g.press("t")
+	changed("functions", `^3\.0 MiB \S+ 3\.0 MiB \S+ \+0 B .* later`)
+	touch(t, dir, "end")
+	g.shows("exited with code 3")
+	g.press("q")
 }
 
 // However the terminal's size changes, the picture fits it.

@@ -85,7 +85,10 @@ func NewThreads(src capture.Source) *Threads {
 }
 
 // Update looks at the next events, at most limit, and reports whether these were all.
-func (t *Threads) Update(limit int) (all bool) {
+func (t *Threads) Update(limit int) (all bool) { return t.UpdateTo(limit, End) }
+
+// UpdateTo is Update up to event #to.
+func (t *Threads) UpdateTo(limit int, to uint64) (all bool) {
 	t.state.execs = t.state.execs[:0]
 	for _, seq := range t.src.Execs() {
 		if seq >= t.next { // those before have been followed
@@ -93,6 +96,9 @@ func (t *Threads) Update(limit int) (all bool) {
 		}
 	}
 	for e := range t.src.Events(t.next) {
+		if e.Seq > to {
+			break
+		}
 		if limit--; limit < 0 {
 			return false
 		}

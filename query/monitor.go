@@ -20,7 +20,9 @@ type Monitor struct {
 	r         *Recording // without an index
 	seq       func() uint64
 	running   *heap.Running
-	threads   *heap.Threads // nil: never asked for
+	threads   *heap.Threads     // nil: never asked for
+	base      []heap.ThreadFlow // of the threads at event #baseSeq; nil: not known
+	baseSeq   uint64
 	functions []heap.Site
 	index     map[siteKey]int32
 	stacks    []monitorStack // by ID; named up to there
@@ -219,11 +221,19 @@ func (m *Monitor) Rows() []MonitorRow {
 
 // ThreadRows are rows for each function and thread, or goroutine, of the events that CountThreads has read.
 func (m *Monitor) ThreadRows() []MonitorRow {
+	if m.threads == nil {
+		return nil
+	}
+	return m.threadRows(m.threads.Flows())
+}
+
+// ThreadBase are what ThreadRows were at the moment for CountThreads.
+func (m *Monitor) ThreadBase() []MonitorRow { return m.threadRows(m.base) }
+
+func (m *Monitor) threadRows(flows []heap.ThreadFlow) []MonitorRow {
 	sums := m.newSums()
-	if m.threads != nil {
-		for _, f := range m.threads.Flows() {
-			sums.add(f.TID, &f.Flow)
-		}
+	for _, f := range flows {
+		sums.add(f.TID, &f.Flow)
 	}
 	return sums.rows
 }
@@ -332,14 +342,20 @@ func (m *Monitor) Peak() heap.Point { return m.running.Peak() }
 // Line is the live bytes over time.
 func (m *Monitor) Line() *heap.Line { return m.running.Line() }
 
-// CountThreads reads some of the events that it has not read, for some tenths of a second,
-// and reports whether it has read all. Any goroutine may call it, one at a time, and not
-// during ThreadRows.
-func (m *Monitor) CountThreads() (all bool) {
+// CountThreads reads some of the events up to #to that it has not read, for some tenths of a second,
+// and reports whether it has read all. base is the event behind which changes count, for ThreadBase; it has not been
+// read when it is given first. Any goroutine may call it, one at a time, and not during ThreadRows.
+func (m *Monitor) CountThreads(base, to uint64) (all bool) {
 	if m.threads == nil {
 		m.threads = heap.NewThreads(m.r.Source).ByGoroutine()
 	}
-	return m.threads.Update(threadEvents)
+	if m.base == nil || m.baseSeq != base {
+		if !m.threads.UpdateTo(threadEvents, base) {
+			return false
+		}
+		m.base, m.baseSeq = append([]heap.ThreadFlow{}, m.threads.Flows()...), base
+	}
+	return m.threads.UpdateTo(threadEvents, to)
 }
 
 // threadEvents is how many events CountThreads reads at a time.

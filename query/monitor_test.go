@@ -62,3 +62,45 @@ func TestMonitorCallers(t *testing.T) {
 		}
 	}
 }
+
+// TestMonitorThreadBase keeps what threads had at the event from which changes count.
+func TestMonitorThreadBase(t *testing.T) {
+	log := file.NewLog(capture.Info{Program: "/prog"})
+	malloc := log.FuncIndex("malloc")
+	id := log.Intern(capture.Stack{PCs: []addr.Run{0x100}})
+	add := func(tid int32, size uint64) {
+		log.AddEvent(&capture.Event{Kind: capture.Alloc, Func: malloc, Addr: 0x1000 * uint64(log.Len()+1), Size: size, Stack: id, TID: tid})
+	}
+	m := NewMonitor(&Recording{Source: log, Names: fakeNames{}, Attribution: defaults()}, log, func() uint64 { return uint64(log.Len()) })
+	if err := m.Update(); err != nil || !m.Name(0, func(f func()) { f() }) {
+		t.Fatal(err)
+	}
+	live := func(rows []MonitorRow) string {
+		var all []string
+		for _, r := range rows {
+			all = append(all, fmt.Sprintf("%d:%d", r.Key.TID, r.Own.LiveBytes))
+		}
+		return strings.Join(all, " ")
+	}
+	for _, step := range []struct {
+		base, to    uint64
+		rows, based string
+	}{
+		{0, 0, "", ""},
+		{0, 2, "1:10 2:100", ""},
+		{3, 4, "1:11 2:200", "1:11 2:100"},
+		{3, 5, "1:11 2:1200", "1:11 2:100"},
+		{5, 5, "1:11 2:1200", "1:11 2:1200"},
+	} {
+		if step.to == 2 {
+			add(1, 10)
+			add(2, 100)
+			add(1, 1)
+			add(2, 100)
+			add(2, 1000)
+		}
+		if !m.CountThreads(step.base, step.to) || live(m.ThreadRows()) != step.rows || live(m.ThreadBase()) != step.based {
+			t.Errorf("from #%d to #%d: %s since %s, want %s since %s", step.base, step.to, live(m.ThreadRows()), live(m.ThreadBase()), step.rows, step.based)
+		}
+	}
+}

@@ -44,7 +44,7 @@ func TestMonitorIsTop(t *testing.T) {
 			if err := m.Update(); err != nil || !m.Name(0) {
 				t.Fatal(err)
 			}
-			for !m.CountThreads() {
+			for !m.CountThreads(0, heap.End) {
 			}
 			checkMonitor(t, s, m)
 		})

@@ -35,7 +35,7 @@ type Monitor struct {
 	Message string               // what hdb said last
 	Ended   string               // how the program did, "" it runs
 	Span    time.Duration        // from From to To of the rows; 0: nothing to compare
-	Since   time.Duration        // from Base of the rows to now
+	Since   time.Duration        // from Base of the rows to now; below 0: Base is not known
 
 	// In the order of the keys.
 	by        heap.Measure

@@ -149,7 +149,12 @@ func (v *Monitor) columns(width int) []monitorColumn {
 		{"%", 0, false, shareCells, 70, func(r *MonitorRow, whole uint64) string { return units.PercentCell(v.of(&r.Own), whole) }},
 		{"total", orderTotal, true, sizeCells, 60, func(r *MonitorRow, _ uint64) string { return number(v.of(&r.Total)) }},
 		{"%", 0, false, shareCells, 110, func(r *MonitorRow, whole uint64) string { return units.PercentCell(v.of(&r.Total), whole) }},
-		{"change", orderChange, true, changeCells, changeFrom, func(r *MonitorRow, _ uint64) string { return signed(v.change(r)) }},
+		{"change", orderChange, true, changeCells, changeFrom, func(r *MonitorRow, _ uint64) string {
+			if v.Since < 0 {
+				return "-"
+			}
+			return signed(v.change(r))
+		}},
 		{"per s", orderRate, true, changeCells, 0, func(r *MonitorRow, _ uint64) string {
 			if v.Span <= 0 {
 				return "-"
