@@ -16,16 +16,21 @@ type Running struct {
 	last  *capture.Summary
 	count uint64 // events of the runs before it
 
-	peak Point
-	line Line
+	peak  Point
+	line  Line
+	drawn uint64 // the last event that is in the line,
+	live  uint64 // and what was live after it
 }
+
+// drawnEvents is how many events an Update reads one by one for the line, some 20 ms.
+const drawnEvents = 1 << 18
 
 // NewRunning is a recording before its first event.
 func NewRunning(src capture.Source) *Running { return &Running{src: src} }
 
 // Update takes in what was recorded since.
 func (r *Running) Update() error {
-	first := true
+	first, left := true, uint64(drawnEvents)
 	for s, err := range r.src.Summaries(r.next) {
 		if err != nil {
 			return err
@@ -38,12 +43,42 @@ func (r *Running) Update() error {
 		if s.Peak > r.peak.Live {
 			r.peak = Point{Seq: s.PeakSeq, Time: s.PeakTime, Live: s.Peak}
 		}
-		if s.Peak > 0 {
+		left -= r.draw(s, left)
+	}
+	return nil
+}
+
+// draw adds the new events of a run to the line, and returns how many it has read for that. A run that is no longer than
+// a span of the line, or has more new events than limit, is drawn by its peak and its end.
+func (r *Running) draw(s *capture.Summary, limit uint64) (read uint64) {
+	if s.Fresh && r.drawn < s.First {
+		r.live = 0
+	}
+	count := s.Last - max(r.drawn, s.First-1)
+	switch {
+	case count == 0:
+	case s.End-s.Start > r.line.span && count <= limit:
+		read = count
+		for e := range r.src.Events(s.Last - count + 1) {
+			if e.Seq > s.Last {
+				break
+			}
+			if e.Ended.Recorded {
+				r.live -= e.Ended.Size
+			}
+			if e.Allocates() {
+				r.live += e.Size
+			}
+			r.line.Add(e.Time, r.live)
+		}
+	default:
+		if s.PeakSeq > r.drawn {
 			r.line.Add(s.PeakTime, s.Peak)
 		}
 		r.line.Add(s.End, s.Live)
 	}
-	return nil
+	r.drawn, r.live = s.Last, s.Live
+	return read
 }
 
 // settle adds the last run to those that are over: another one has begun.

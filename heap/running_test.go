@@ -2,6 +2,7 @@ package heap
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"hdb/capture"
 	"hdb/capture/file"
+	"hdb/internal/addr"
 )
 
 // What is summed up on the way is what an index says, whenever one looks.
@@ -126,5 +128,36 @@ func TestLine(t *testing.T) {
 	}
 	if got = l.Columns(-1, 0); got != nil {
 		t.Errorf("no columns are %d", got)
+	}
+}
+
+// TestRunningLine has each spike in the line, also those of one run that do not raise its peak.
+func TestRunningLine(t *testing.T) {
+	log := file.NewLog(capture.Info{Program: "/prog"})
+	malloc, free := log.FuncIndex("malloc"), log.FuncIndex("free")
+	id := log.Intern(capture.Stack{PCs: []addr.Run{0x100}})
+	alloc := func(at time.Duration, block, size uint64) {
+		log.AddEvent(&capture.Event{Time: at, Kind: capture.Alloc, Func: malloc, Addr: block, Size: size, Stack: id, TID: 1})
+	}
+	r := NewRunning(log)
+	update := func() {
+		if err := r.Update(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	alloc(0, 0x1000, 1)
+	for i := range time.Duration(3) {
+		at := (2 + 3*i) * time.Second
+		alloc(at, 0x2000, 50)
+		if i == 1 {
+			update() // while the spike lasts
+		}
+		log.AddEvent(&capture.Event{Time: at + time.Second/2, Kind: capture.Free, Func: free, Addr: 0x2000, TID: 1,
+			Ended: capture.Ended{Recorded: true, Stack: id, Size: 50}})
+	}
+	update()
+	update()
+	if got, want := r.Line().Columns(10*time.Second-1, 10), []uint64{1, 1, 51, 1, 1, 51, 1, 1, 51, 1}; !slices.Equal(got, want) {
+		t.Errorf("columns %d, want %d", got, want)
 	}
 }
