@@ -58,7 +58,7 @@ func conditionsText() string {
 	for _, f := range cond.Fields() {
 		fmt.Fprintf(&names, "\n  %-10s %s", strings.TrimSuffix(f.Name, "("), f.Help)
 	}
-	return "break, tbreak, condition, next-alloc, next-free, allocs and live take a condition after `if`. It compares numbers of an event and tests names; `break PLACE if` accepts only those terms listed below that are not about an allocation.\n\n" +
+	return "break, tbreak, next-alloc, next-free, allocs and live take a condition after `if`, and `condition N` takes one without it. It compares numbers of an event and tests names; `break PLACE if` accepts only those terms listed below that are not about an allocation.\n\n" +
 		"At the stops of a process, everything else in a condition is an expression of the program, as for print: n == 50, req->user->id == 7 or $rdi != 0. It is read in the frame that the stop was set for; at an allocation, in the frame of the function that the block belongs to. size alone is the allocation's size; $size is the same, and also works inside an expression: $size == size + 16. If a program variable has the same name as one of the names below, write it in parentheses, (size) > 3. If a variable has no value, a stop at a place in the code stops the program and says why; at allocations the condition does not hold, and `info breakpoints` counts these events.\n\n" +
 		"Names:" + names.String() + "\n\n" +
 		"Operators, in order of precedence: == != < <= > >=, ! for not, && for and, || for or; parentheses group.\n\n" +

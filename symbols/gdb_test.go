@@ -64,6 +64,8 @@ var gdbErrs = map[string]string{
 	"clang++ -g -O2 mix.cc versioned":                    "prologue_end",
 	"clang++ -g -O2 mix.cc mix.cc:33":                    "prologue_end",
 	"clang++ -g -O2 mix.cc mix.cc:30":                    "prologue_end",
+	"clang++ -g -O2 mix.cc main":                         "prologue_end is in a header's line, behind the prologue: gdb 13 stops at the entry",
+	"clang++ -g -O2 mix.cc mix.cc:34":                    "prologue_end",
 	"g++ -g -O2 mix.cc mix.cc:1":                         "",
 }
 

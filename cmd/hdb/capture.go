@@ -54,7 +54,7 @@ kept, but match no block.
 
 merge: the captures must be of one program (the same file name or build ID) and one
 architecture. Events are renumbered in the order of their times. The live heap is the
-sum of the live heaps of all processes, also of those that have ended, so that leaks still
+sum of the live heaps of all processes, including those that have ended, so that leaks still
 show. To keep the processes distinct, the second has 0x0100000000000000 added to its
 addresses, the third twice that, and so on; the names of threads end with the process
 ID. Blocks that disappeared at an exec are shown as freed by a call of "execve".

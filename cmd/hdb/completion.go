@@ -25,7 +25,7 @@ var zshCompletion string
 var fishCompletion string
 
 const completionUsage = `hdb completion prints the completion of hdb's command lines for a shell: verbs, flags,
-captures, and behind -ex what the console completes, such as functions of the program.
+captures, and after -ex whatever the console completes, such as functions of the program.
 
 usage:
   hdb completion bash|zsh|fish

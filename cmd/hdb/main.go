@@ -76,7 +76,7 @@ flags, with one dash or two:
   -c CORE     open a core file
   -d DIR      search for sources in DIR, too
   -tui        split the screen
-  -nh         read no configuration of the user
+  -nh         do not read the user's configuration
   -cd DIR     working directory of PROG       -tty DEV  terminal of PROG
   --echo      print each command of standard input before its output
   --return-child-result                       exit with PROG's own status

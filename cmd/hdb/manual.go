@@ -13,7 +13,7 @@ import (
 )
 
 // leaksUsage is what comes before the console's help in the manual page.
-const leaksUsage = `hdb leaks shows the blocks that nothing points to when a program exits, or that a capture has not freed.
+const leaksUsage = `hdb leaks shows the blocks that nothing points to when a program exits, or for a capture, the blocks that were not freed.
 
 usage:
   hdb leaks [ARGS...] -- PROG [ARGS...]

@@ -28,7 +28,7 @@ const (
 
 const goroutinesSynopsis = "[-running|-runnable|-syscall|-waiting] [-system] [-with TEXT] [N|all]\n-group creator|start|where|reason [...]"
 
-const goroutinesLong = "Goroutines are read from the structures of Go's runtime, also in stripped programs and in core files. The status is as in Go's own tracebacks: what a waiting goroutine waits for, and for how long if it is a minute or more, accurate to one garbage collection cycle; a core file does not have the time. Then come the innermost function of the user's code (`show library-frames`), or the one that called the runtime, and the go statement that started the goroutine.\n\n" +
+const goroutinesLong = "Goroutines are read from the structures of Go's runtime, also in stripped programs and in core files. The status is as in Go's own tracebacks: what a waiting goroutine waits for, and for how long if it is a minute or more, accurate to one garbage collection cycle; a core file does not record the time. Then come the innermost function of the user's code (`show library-frames`), or the one that called the runtime, and the go statement that started the goroutine.\n\n" +
 	"-with selects goroutines with TEXT in the status or in the name or file of one of these functions. -system adds the runtime's own goroutines. -group counts goroutines, with the bytes of their stacks, by the go statement that started them (creator), by their function (start), by the line where they are (where), or by status (reason). Where the goroutines of a group differ in another column, the most frequent value is shown, and how many others there are.\n\n" +
 	"Examples:\n  goroutines\n  goroutines -waiting -with net/http\n  goroutines -group creator\n  goroutines -group where -with \"chan send\" 5"
 

@@ -22,7 +22,7 @@ func stopInfos(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "breakpoints", Under: "info", Aliases: []string{"b", "bp"}, While: shell.RunsAlongside, Short: "list the stops", Synopsis: "[N]", Args: []shell.ArgKind{shell.ArgStop}, Run: c.Does(infoBreakpoints), Repeat: shell.RepeatNone, Long: "Example:\n  info breakpoints"},
 		{Name: "watchpoints", Under: "info", While: shell.RunsAlongside, Short: "list the watchpoints", Synopsis: "[N]", Args: []shell.ArgKind{shell.ArgStop}, Run: c.Does(infoWatchpoints), Repeat: shell.RepeatNone, Long: "Example:\n  info watchpoints"},
-		{Name: "signals", Under: "info", Aliases: []string{"handle"}, Short: "show what happens at signals", Synopsis: "[SIGNAL]", Args: []shell.ArgKind{shell.ArgSignal}, Run: c.Does(infoSignals), Repeat: shell.RepeatNone, Long: "Example:\n  info signals SIGUSR1"},
+		{Name: "signals", Under: "info", Aliases: []string{"handle"}, Short: "show what happens when a signal arrives", Synopsis: "[SIGNAL]", Args: []shell.ArgKind{shell.ArgSignal}, Run: c.Does(infoSignals), Repeat: shell.RepeatNone, Long: "Example:\n  info signals SIGUSR1"},
 		{Name: "skip", Under: "info", While: shell.RunsAlongside, Short: "list the functions and files that step does not enter", Run: c.Does(infoSkip), Repeat: shell.RepeatNone},
 		{Name: "stops", Under: "info", While: shell.RunsAlongside, Short: "list where this session or capture stopped", Run: c.Does(infoStops), Repeat: shell.RepeatNone},
 		{Name: "breakpoints", Aliases: []string{"bp"}, While: shell.RunsAlongside, Group: shell.GroupStatus, Short: "list the stops", Synopsis: "[N]", Args: []shell.ArgKind{shell.ArgStop}, Run: c.Does(infoBreakpoints), Repeat: shell.RepeatNone, Long: "Example:\n  breakpoints 2"},
