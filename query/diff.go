@@ -174,16 +174,32 @@ func (r *Recording) DiffOf(other *Recording, name string, per Per) (*Diff, error
 		}
 		d.stack = func(c *heap.Change) names.Stack { return named[c.Site.Function] }
 	} else {
+		sameProgram(a.rows, other.Source, r.Source)
 		heap.SameFiles(a.rows, b.rows)
 		rebuilt := rebuiltModules(other.Source, r.Source)
 		heap.OtherBuilds(a.rows, b.rows, rebuilt)
 		for layer := range a.mapped {
+			sameProgram(a.mapped[layer], other.Source, r.Source)
 			heap.SameFiles(a.mapped[layer], b.mapped[layer])
 			heap.OtherBuilds(a.mapped[layer], b.mapped[layer], rebuilt)
 		}
 	}
 	d.compare(a, b)
 	return d, nil
+}
+
+// sameProgram gives the sites of a program the module of the other recording's program, which may have another name: old and new.
+func sameProgram(rows []heap.Row, from, to capture.Source) {
+	mine, others := capture.Programs(from), capture.Programs(to)
+	if len(mine) != 1 || len(others) != 1 {
+		return
+	}
+	was, is := names.ModuleName(mine[0]), names.ModuleName(others[0])
+	for i := range rows {
+		if rows[i].Site.Module == was {
+			rows[i].Site.Module = is
+		}
+	}
 }
 
 // rebuiltModules tells the modules of which the recordings have different builds.

@@ -218,7 +218,9 @@ func (r *Recorded) CountedEvents() (capture.Source, *heap.Index, error) {
 func (r *Recorded) Seek(at uint64) { r.at, r.moved = at, true }
 
 // over reports whether questions are answered as of the end of what is recorded, and the program has ended.
-func (r *Recorded) over() bool { return r.target.Mode() != target.Live && !r.brought() && !r.savedAtStop() }
+func (r *Recorded) over() bool {
+	return r.target.Mode() != target.Live && !r.brought() && !r.savedAtStop()
+}
 
 // savedAtStop reports whether a capture was saved while its program was stopped: then the stop is what is looked at. The last
 // stop of a program that has ended has no thread.
