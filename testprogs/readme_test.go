@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -74,6 +75,43 @@ func TestReadmeShowsLeaks(t *testing.T) {
 		line = strings.Join(strings.Fields(strings.ReplaceAll(line, " demo.cc", " {src}/demo.cc")), " ")
 		if !strings.Contains(strings.Join(strings.Fields(string(session)), " "), line) {
 			t.Errorf("README.md shows what hdb does not print: %s", line)
+		}
+	}
+}
+
+// TestTutorials holds the sessions in docs/tutorial, of which the pages show parts, against those that TestSessions plays.
+func TestTutorials(t *testing.T) {
+	root, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob(filepath.Join(root, "docs/tutorial/*.md"))
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("no tutorials: %v", err)
+	}
+	program := regexp.MustCompile(`\./(\w+)`)
+	for _, page := range pages {
+		name := strings.TrimSuffix(filepath.Base(page), ".md")
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		session, err := os.ReadFile("testdata/tutorial_" + name + ".session")
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		plain := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+		played := NewNormaliser().Normalise(plain(strings.ReplaceAll(string(session), "{src}/", "")))
+		played = regexp.MustCompile(`\{(\w+)\}`).ReplaceAllString(played, "<$1>")
+		parts := strings.Split(string(text), "```")
+		for i := 1; i < len(parts); i += 2 {
+			for line := range strings.Lines(strings.TrimPrefix(parts[i], "\n")) {
+				shown := plain(program.ReplaceAllString(line, "<$1>"))
+				if shown, _, _ = strings.Cut(shown, ": 1.6 GiB/s"); !strings.Contains(played, strings.TrimSuffix(shown, " (0x2424)")) {
+					t.Errorf("%s shows what hdb does not print: %s", page, line)
+				}
+			}
 		}
 	}
 }

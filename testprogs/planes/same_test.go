@@ -124,6 +124,8 @@ var subjects = []subject{
 	{name: "numbers"},
 	{name: "numbers", flags: []string{"-DOWN", "-static"}},
 	{name: "owners"},
+	{name: "growing_server"},
+	{name: "growing_server_fixed"},
 	{name: "phases"},
 	{name: "mallocs"},
 	{name: "realloc"},
