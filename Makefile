@@ -52,13 +52,14 @@ COMMIT = $(shell git rev-parse HEAD)
 DATE = $(shell git log -1 --format=%cd --date=format:%Y-%m-%d)
 STAMP = -s -w -buildid= -E main.enter -X main.release=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 dist:
+	@git diff --quiet HEAD || echo 'dist: files are changed that are not committed: the packages have them, and name the commit' >&2
 	rm -rf dist .cache/stage
 	mkdir -p dist .cache/stage
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='$(STAMP)' -o .cache/dist-hdb ./cmd/hdb
 	$(MAKE) place HDB=.cache/dist-hdb DESTDIR= PREFIX=$(CURDIR)/.cache/stage
 	go -C tools/dist run . -stage $(CURDIR)/.cache/stage -out $(CURDIR)/dist -version $(VERSION) \
 		-date $$(git log -1 --format=%ct) -module $(CURDIR)/annotations/hdb_mark.py \
-		-docs $(CURDIR)/README.md,$(CURDIR)/LICENSE,$(CURDIR)/CHANGELOG.md
+		-docs $(CURDIR)/README.md,$(CURDIR)/LICENSE,$(CURDIR)/CHANGELOG.md -ci $(CURDIR)/ci/assert.sh
 
 # Installs what dist has made on bare systems, as root.
 test-packages: dist

@@ -67,6 +67,9 @@ func (p *Probe) lockOthers(t *inferior.Thread, future bool, maps []inferior.Mapp
 	} else {
 		_, err = b.Syscall(unix.SYS_MUNLOCKALL)
 	}
+	if err != nil {
+		return errors.Join(err, b.Return())
+	}
 	for _, m := range maps {
 		if !p.Owns(m.Low) {
 			_, _ = b.Syscall(unix.SYS_MLOCK, uint64(m.Low), uint64(m.High-m.Low)) // an error without access, which mlockall does not tell

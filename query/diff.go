@@ -16,6 +16,7 @@ import (
 // A Diff is how the heap differs between two moments or captures.
 type Diff struct {
 	From, To               string // what was compared
+	Apart                  bool   // they are two recordings: no time is between the moments
 	Changes                []heap.Change
 	FromBytes, ToBytes     uint64 // live
 	FromBlocks, ToBlocks   uint64
@@ -23,11 +24,10 @@ type Diff struct {
 	FromElapsed, ToElapsed time.Duration
 	Mapped                 []MappedChange   // of the mappings of the program and of CPython
 	FromMapped, ToMapped   report.MappedSum // of the program's
-	FromWhole, ToWhole     Whole            // of two recordings
+	FromWhole, ToWhole     Whole            // of two recordings, else zero
 	AtPeaks                bool             // two recordings are compared at their peaks, as more was live there than at their ends
 	Gaps                   []string         // why the numbers of either recording may be wrong, see report.Caveats
 
-	apart bool                             // the moments are of two recordings: no time is between them
 	stack func(c *heap.Change) names.Stack // of a change per stack
 }
 
@@ -61,7 +61,7 @@ func (w *Whole) freed() bool { return w.Live < w.Peak }
 // Elapsed is the time between the two moments, at least what the clock can tell; 0 if they are of
 // two recordings.
 func (d *Diff) Elapsed() time.Duration {
-	if d.apart {
+	if d.Apart {
 		return 0
 	}
 	return max((d.ToElapsed - d.FromElapsed).Abs(), capture.Resolution)
@@ -110,6 +110,11 @@ func (r *Recording) side(moment Moment, per Per, alike *alikeStacks) (side, erro
 	if err != nil {
 		return side{}, err
 	}
+	return sideAt(r, moment, to, per, alike), nil
+}
+
+// sideAt is side of what is live after event #to.
+func sideAt(r *Recording, moment Moment, to uint64, per Per, alike *alikeStacks) side {
 	out := side{totals: r.Index.Totals(to)}
 	out.time = r.timeAt(moment, to, out.totals)
 	m := r.mappedBetween(0, to)
@@ -122,7 +127,7 @@ func (r *Recording) side(moment Moment, per Per, alike *alikeStacks) (side, erro
 		out.mapped = r.mappedLines(m, per)
 	}
 	out.rows = heap.Lines(r.Index, to, heap.ByLive, site)
-	return out, nil
+	return out
 }
 
 // Diff compares two moments of the recording.
@@ -142,9 +147,9 @@ func (r *Recording) Diff(from, to Moment, per Per) (*Diff, error) {
 	return d, nil
 }
 
-// DiffOf compares another recording, which has the name, with this one.
-func (r *Recording) DiffOf(other *Recording, name string, per Per) (*Diff, error) {
-	d := &Diff{From: filepath.Base(name), To: Present.String(), apart: true}
+// DiffOf compares another recording, which has the name, with this one: at their peaks if both are over and were larger there.
+func (r *Recording) DiffOf(other *Recording, name string, per Per, over bool) (*Diff, error) {
+	d := &Diff{From: filepath.Base(name), To: Present.String(), Apart: true}
 	var err error
 	if d.FromWhole, err = wholeOf(other); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -152,18 +157,20 @@ func (r *Recording) DiffOf(other *Recording, name string, per Per) (*Diff, error
 	if d.ToWhole, err = wholeOf(r); err != nil {
 		return nil, err
 	}
-	moment := Present
-	if d.AtPeaks = d.FromWhole.freed() && d.ToWhole.freed(); d.AtPeaks {
-		moment = ParseMoment("peak")
-	}
-	a, err := other.side(moment, per, other.alikeStacks())
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	b, err := r.side(moment, per, r.alikeStacks())
+	to, from := Present, Present
+	ours, err := r.Seq(to)
 	if err != nil {
 		return nil, err
 	}
+	theirs, err := other.Seq(from)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if d.AtPeaks = over && d.FromWhole.freed() && d.ToWhole.freed(); d.AtPeaks {
+		ours, _ = r.Index.PeakBefore(ours)
+		theirs, _ = other.Index.PeakBefore(theirs)
+	}
+	a, b := sideAt(other, from, theirs, per, other.alikeStacks()), sideAt(r, to, ours, per, r.alikeStacks())
 	if per == PerStack {
 		named := map[string]names.Stack{}
 		other.byFrames(a.rows, named)

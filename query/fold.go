@@ -9,8 +9,8 @@ import (
 	"hdb/names"
 )
 
-// dispatches matches functions that call the user's code and are in no library's place: of crates, and of Java's virtual machine.
-var dispatches = lazyregexp.New(`^<?(tokio|async_std|futures_executor|futures_util|rayon_core|rayon|actix_rt)::|^JavaCalls::|^(JavaThread|Thread)::(call_run|run|thread_main_inner)|^(thread_native_entry|call_stub|jni_invoke_\w+|JavaMain|ThreadJavaMain)$`)
+// dispatches matches functions of crates that call the user's code; crates are in no library's place.
+var dispatches = lazyregexp.New(`^<?(tokio|async_std|futures_executor|futures_util|rayon_core|rayon|actix_rt)::`)
 
 // A caller is what a frame that only leads to the user's code belongs to, a row of callers from 1; 0: it is the user's own.
 type caller uint8
@@ -21,28 +21,33 @@ var callers = [...]struct {
 	match func(f *names.Frame) bool
 }{
 	{"tokio", func(f *names.Frame) bool { return inNamespace(f, "tokio::") }},
-	{"rayon", func(f *names.Frame) bool { return inNamespace(f, "rayon") }},
-	{"pytest", func(f *names.Frame) bool {
-		return strings.Contains(f.File, "/_pytest/") || strings.Contains(f.File, "/pluggy/")
-	}},
+	{"rayon", func(f *names.Frame) bool { return inNamespace(f, "rayon::") || inNamespace(f, "rayon_core::") }},
+	{"pytest", isPytest},
 	{"asyncio", func(f *names.Frame) bool { return strings.Contains(f.File, "/asyncio/") }},
 	{"threading", func(f *names.Frame) bool { return path.Base(f.File) == "threading.py" }},
 	{"runpy", func(f *names.Frame) bool { return f.File == "<frozen runpy>" || path.Base(f.File) == "runpy.py" }},
 	{"std::thread", func(f *names.Frame) bool { return strings.Contains(f.Function, "std::thread::") }},
 	{"the Rust runtime", func(f *names.Frame) bool { return inNamespace(f, "std::rt::") }},
-	{"the Java VM", func(f *names.Frame) bool { return path.Base(f.Path) == "libjvm.so" }},
+	{"the Java VM", func(f *names.Frame) bool { return isJVM(f) }},
 	{"the Go runtime", func(f *names.Frame) bool { return strings.HasPrefix(f.Function, "runtime.") }},
 	{"the C library", func(f *names.Frame) bool { return modkind.IsCLibrary(f.Path) || startsProgram(f.Function) }},
 	{"libraries", func(*names.Frame) bool { return true }},
 }
 
+// script is a script of Python in a bin directory, such as /usr/local/bin/pytest: it is the user's own unless it only calls a
+// library.
+const script = caller(len(callers) + 1)
+
 func inNamespace(f *names.Frame, scope string) bool {
 	return strings.HasPrefix(strings.TrimPrefix(f.Function, "<"), scope)
 }
 
-// caller is what a frame belongs to if it only leads to the user's code, where it is further out than that.
+// caller is what calls the user's code by a frame that is further out; 0 if the frame is the user's own code.
 func (a *Attribution) caller(f *names.Frame) caller {
-	if a.Own(f) && !dispatches().MatchString(f.Function) && !startsScript(f) {
+	switch dir, name := path.Split(f.File); {
+	case f.Function == "<module>" && path.Base(dir) == "bin" && !strings.Contains(name, "."):
+		return script
+	case a.Own(f) && !isJVM(f) && !isPytest(f) && !dispatches().MatchString(f.Function):
 		return 0
 	}
 	i := 0
@@ -52,12 +57,13 @@ func (a *Attribution) caller(f *names.Frame) caller {
 	return caller(i + 1)
 }
 
-// startsScript reports whether a frame is the script that an installed package of Python is started by, such as
-// /usr/local/bin/pytest.
-func startsScript(f *names.Frame) bool {
-	dir, name := path.Split(f.File)
-	return f.Function == "<module>" && path.Base(dir) == "bin" && !strings.Contains(name, ".")
+// isPytest reports whether a frame is of pytest or its plug-in manager; packages that are installed are the user's otherwise.
+func isPytest(f *names.Frame) bool {
+	return strings.Contains(f.File, "/_pytest/") || strings.Contains(f.File, "/pluggy/")
 }
+
+// isJVM reports whether a frame is in Java's virtual machine, which has no place of a library.
+func isJVM(f *names.Frame) bool { return path.Base(f.Path) == "libjvm.so" }
 
 // Outer is how many of the outermost frames of a stack only lead to the user's code: what calls main, and threads, runtimes
 // and test frameworks that call it. of names them. The frame that blocks belong to, site, is not among them, nor is any inner one. There are none in a stack without code of the user's, and never one alone.
@@ -69,7 +75,10 @@ func outer(n, site int, at func(i int) caller) (count int, of string) {
 	best := caller(len(callers))
 	for i := n - 1; i > site; i-- {
 		c := at(i)
-		if c == 0 {
+		if c == script && i-1 > site && at(i-1) != script {
+			c = at(i - 1)
+		}
+		if c == 0 || c == script {
 			break
 		}
 		count++

@@ -17,6 +17,12 @@ func TestOuter(t *testing.T) {
 		f.Function, f.File, f.Line, f.Frame.Source = function, file, 7, symbols.FromDWARF
 		return f
 	}
+	const site = "/usr/lib/python3/dist-packages"
+	python := func(function, file string) names.Frame {
+		f := frame(function, file, "")
+		f.Frame.Source = symbols.FromPython
+		return f
+	}
 	mine := frame("work", "/home/me/work.cc", program)
 	main := frame("main", "/home/me/work.cc", program)
 	start := []names.Frame{frame("__libc_start_call_main", "", libc), frame("__libc_start_main_impl", "", libc), frame("_start", "", program)}
@@ -38,6 +44,11 @@ func TestOuter(t *testing.T) {
 		{"main", append([]names.Frame{mine, main}, start...), 0, 3, "the C library"},
 		{"std::thread", append([]names.Frame{mine}, thread...), 0, 5, "std::thread"},
 		{"tokio", append([]names.Frame{mine}, tokio...), 0, 3, "tokio"},
+		{"pytest", []names.Frame{python("test_it", "/home/me/test_it.py"), python("pytest_pyfunc_call", site+"/_pytest/python.py"),
+			python("_hookexec", site+"/pluggy/_manager.py"), python("<module>", "/usr/local/bin/pytest")}, 0, 3, "pytest"},
+		{"a script of the user's", []names.Frame{python("work", "/app/bin/serve"), python("<module>", "/app/bin/serve")}, 0, 0, ""},
+		{"a Thread of the user's", []names.Frame{mine, frame("Thread::run()", "/home/me/thread.cc", program), start[0], start[1]}, 0, 2, "the C library"},
+		{"Java", []names.Frame{mine, frame("Thread::call_run()", "", "/usr/lib/jvm/x/lib/server/libjvm.so"), frame("start_thread", "", libc)}, 0, 2, "the Java VM"},
 		{"one alone", []names.Frame{mine, main, start[2]}, 0, 0, ""},
 		{"a callback", []names.Frame{mine, frame("qsort", "", libc), frame("qsort_r", "", libc), main}, 0, 0, ""},
 		{"no code of the user's", thread, 0, 0, ""},

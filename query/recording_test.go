@@ -231,7 +231,7 @@ func TestDiff(t *testing.T) {
 	}
 	other := sample(t)
 	other.Moment = 2
-	d, err = r.DiffOf(other, "/tmp/before.hdb", PerFunction)
+	d, err = r.DiffOf(other, "/tmp/before.hdb", PerFunction, false)
 	if err != nil || d.From != "before.hdb" || d.FromBytes != 300 || d.ToBytes != 550 {
 		t.Errorf("%+v, %v", d, err)
 	}
@@ -246,7 +246,7 @@ func TestDiff(t *testing.T) {
 		t.Errorf("per stack: %+v", st)
 	}
 	// Of another recording whose stacks have other numbers.
-	d, err = r.DiffOf(renumbered(t), "/tmp/before.hdb", PerStack)
+	d, err = r.DiffOf(renumbered(t), "/tmp/before.hdb", PerStack, false)
 	if err != nil || len(d.Changes) != 1 || d.Changes[0].Bytes != 343 || d.Changes[0].Blocks != 1 || d.Stack(&d.Changes[0]).Frames[0].Function != "f1" {
 		t.Errorf("per stack of two: %+v, %v", d, err)
 	}
@@ -313,7 +313,7 @@ func TestDiffLine(t *testing.T) {
 	for buildID, line := range map[string]int{"b1": 2, "b2": 0} {
 		other := twoLines(t, buildID)
 		other.Moment = 4
-		d, err = r.DiffOf(other, "/tmp/before.hdb", PerFunction)
+		d, err = r.DiffOf(other, "/tmp/before.hdb", PerFunction, false)
 		check("two recordings, "+buildID, d, err, line)
 	}
 	m := r.mappedBetween(0, 4)

@@ -35,7 +35,7 @@ func checkAgainst(p *Profile, l *Limits) []Verdict {
 	peak.decide(p, l, liveBytes, now, e.allowed(before))
 	if peak.Failed() {
 		peak.grown(p.Counted(), e, func(p *Profile) []finding {
-			return p.Counted().findings(func(_ int, st *Stack) (uint64, uint64) { return st.Peak, st.PeakBlocks })
+			return p.Counted().gather(func(_ int, st *Stack) (uint64, uint64) { return st.Peak, st.PeakBlocks }, false)
 		})
 	}
 	return []Verdict{peak, p.leftMore(l)}
@@ -70,12 +70,12 @@ func (p *Profile) leftMore(l *Limits) Verdict {
 	v := Verdict{Name: "against-leaks", rule: "leak", unit: "bytes"}
 	added := v.grown(p, e, func(p *Profile) []finding {
 		k := p.remaining(l, p.collected())
-		return p.findings(func(i int, st *Stack) (uint64, uint64) {
+		return p.gather(func(i int, st *Stack) (uint64, uint64) {
 			if !k.counts[i] {
 				return 0, 0
 			}
 			return st.Live, st.LiveBlocks
-		})
+		}, false)
 	})
 	v.Held = len(v.places) == 0
 	v.Text = fmt.Sprintf("no stack leaves more at the end%s than in %s", e.tolerance(), e.Name)

@@ -55,7 +55,7 @@ func TestMarkdown(t *testing.T) {
 		"| ok | max-allocs 1,000 blocks | 119 blocks allocated, of at most 1,000 blocks |\n",
 		"| **failed** | max-temporary 1 block | 90 blocks freed before the next allocation, more than 1 block |\n",
 		"| failed | program | leaky: exited with code 1 |\n",
-		"| 90 blocks (100.0 %) | a\\|b \\*c\\* \\`d\\` \\[click\\](http://evil) &lt;script&gt; &#64;you \\#1 |",
+		"| 90 blocks (100.0 %) | a\\|b \\*c\\* \\`d\\` \\[click\\](http&#58;//evil) &lt;script&gt; &#64;you \\#1 |",
 		"      (2 outer frames of std::thread hidden)\n",
 	} {
 		if !strings.Contains(b.String(), want) {

@@ -41,6 +41,14 @@ func (f *finding) others(p *Profile, unit string) string {
 // findings gathers the stacks by what weigh describes them, bytes or whatever and blocks, the
 // heaviest first. Stacks that weigh nothing are left out.
 func (p *Profile) findings(weigh func(i int, st *Stack) (weight, blocks uint64)) []finding {
+	all := p.gather(weigh, true)
+	number(all)
+	sortFindings(all)
+	return all
+}
+
+// gather is findings without an order; without lines, those with the same functions are one.
+func (p *Profile) gather(weigh func(i int, st *Stack) (weight, blocks uint64), lines bool) []finding {
 	type key struct {
 		fingerprint, file string
 		line              int
@@ -54,14 +62,18 @@ func (p *Profile) findings(weigh func(i int, st *Stack) (weight, blocks uint64))
 			continue
 		}
 		k := key{fingerprint: p.fingerprint(st)}
+		line := 0
 		if f := p.site(st); f != nil {
-			k.file, k.line = f.File, f.Line
+			line = f.Line
+			if lines {
+				k.file, k.line = f.File, f.Line
+			}
 		}
 		at, ok := index[k]
 		if !ok {
 			at = len(all)
 			index[k] = at
-			all = append(all, finding{stack: st, fingerprint: k.fingerprint, line: k.line, most: weight})
+			all = append(all, finding{stack: st, fingerprint: k.fingerprint, line: line, most: weight})
 		}
 		f := &all[at]
 		f.stacks++
@@ -74,8 +86,6 @@ func (p *Profile) findings(weigh func(i int, st *Stack) (weight, blocks uint64))
 			f.stack, f.most = st, weight
 		}
 	}
-	number(all)
-	sortFindings(all)
 	return all
 }
 

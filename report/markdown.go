@@ -85,5 +85,5 @@ func (v *Verdict) summary(b *strings.Builder, p *Profile) {
 // escaped is a text in a table of Markdown, in which no character of it means anything.
 func escaped(text string) string {
 	return strings.NewReplacer("\\", "\\\\", "|", "\\|", "<", "&lt;", ">", "&gt;", "&", "&amp;", "*", "\\*", "_", "\\_", "`", "\\`",
-		"[", "\\[", "]", "\\]", "#", "\\#", "@", "&#64;", "~", "\\~").Replace(printable(text))
+		"[", "\\[", "]", "\\]", "#", "\\#", "@", "&#64;", "~", "\\~", "$", "&#36;", "://", "&#58;//", "www.", "www&#46;").Replace(printable(text))
 }

@@ -231,7 +231,7 @@ const (
 	numMeasures
 )
 
-// MostFreed reports whether less than half of what was live at the peak is left. CPython returns its objects when it ends:
+// MostFreed reports whether at most half of what was live at the peak is left. CPython returns its objects when it ends:
 // what is left may be what extensions leaked.
 func MostFreed(live, peak uint64) bool { return live <= peak/2 && live < peak }
 
@@ -243,24 +243,20 @@ func (p *Profile) Usual() Measure {
 	return Live
 }
 
-// LiveMost is the function that has most of what is live, "" if nothing is.
-func (p *Profile) LiveMost() string { return p.most(func(st *Stack) uint64 { return st.Live }) }
-
-// PeakMost is the function that had most at the peak.
-func (p *Profile) PeakMost() string { return p.most(func(st *Stack) uint64 { return st.Peak }) }
-
-func (p *Profile) most(of func(*Stack) uint64) string {
+// Most is the function that has most of a measure, "" if none has any.
+func (p *Profile) Most(m Measure) string {
 	sums := map[string]uint64{}
 	best := ""
 	all := p.Counted()
 	for i := range all.Stacks {
 		st := &all.Stacks[i]
 		f := all.site(st)
-		if f == nil || of(st) == 0 {
+		n := m.Of(st.Numbers)
+		if f == nil || n == 0 {
 			continue
 		}
-		sums[f.Function] += of(st)
-		if n := sums[f.Function]; n > sums[best] || n == sums[best] && f.Function < best {
+		sums[f.Function] += n
+		if n = sums[f.Function]; n > sums[best] || n == sums[best] && f.Function < best {
 			best = f.Function
 		}
 	}

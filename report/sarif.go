@@ -234,11 +234,12 @@ func (l *sarifLog) stack(st *Stack) sarifStack {
 	out := sarifStack{Frames: []sarifFrame{}}
 	inner := min(st.Site, len(st.Frames))
 	frames := st.Frames[inner : len(st.Frames)-st.Outer]
-	for n, i := range frames {
-		if n == sarifFrames {
-			out.Message = new(sarifText(fmt.Sprintf("%d outer frames are left out", len(st.Frames)-n)))
-			return out
-		}
+	var left []string
+	if over := len(frames) - sarifFrames; over > 0 {
+		frames = frames[:sarifFrames]
+		left = append(left, fmt.Sprintf("%d further frames left out", over))
+	}
+	for _, i := range frames {
 		f := &l.p.Frames[i]
 		frame := sarifFrame{Location: l.location(f)}
 		if f.Inlined {
@@ -249,7 +250,6 @@ func (l *sarifLog) stack(st *Stack) sarifStack {
 		}
 		out.Frames = append(out.Frames, frame)
 	}
-	var left []string
 	if inner > 0 {
 		left = append(left, units.Count(inner, "frame")+" of allocators and libraries left out")
 	}

@@ -118,7 +118,7 @@ func (t *Tree) at(st *Stack, level int) (kind int32, frame int, ok bool) {
 	inner, outer := 0, len(st.Frames)
 	if !t.o.Full {
 		inner = st.Site
-		outer = max(outer-st.Outer, inner+1)
+		outer = max(outer-st.Outer, min(inner+1, outer))
 		for outer > inner+1 && t.kinds[t.kind[st.Frames[outer-1]]].start {
 			outer--
 		}

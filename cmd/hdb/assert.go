@@ -134,7 +134,9 @@ func decides(code int) bool { return code == desk.ExitAssertion || code == desk.
 // place is where the program is recorded to; remove is called at the end.
 func (o *assertOptions) place() (path string, remove func(), err error) {
 	if o.keep != "" {
-		return o.keep, func() {}, o.recording(o.keep).output(o.words[0]).Check()
+		to := o.recording(o.keep).output(o.words[0])
+		to.Inputs = append(to.Inputs, o.Against, o.Suppressions)
+		return o.keep, func() {}, to.Check()
 	}
 	dir, err := os.MkdirTemp("", "hdb-assert-")
 	if err != nil {

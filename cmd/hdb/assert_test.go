@@ -85,8 +85,11 @@ func TestAssertInCI(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	if err := os.Rename(filepath.Join(dir, "hdb-report/run.hdb"), filepath.Join(dir, "base.hdb")); err != nil {
+		t.Fatal(err)
+	}
 	summary := filepath.Join(dir, "step.md")
-	if out, code := play("GITHUB_ACTIONS=true", "GITHUB_STEP_SUMMARY="+summary, "HDB_AGAINST=hdb-report/run.hdb"); code != 3 || !strings.Contains(out, "::error file=") || !strings.Contains(out, "ok     against-leaks") {
+	if out, code := play("GITHUB_ACTIONS=true", "GITHUB_STEP_SUMMARY="+summary, "HDB_AGAINST=base.hdb"); code != 3 || !strings.Contains(out, "::error file=") || !strings.Contains(out, "ok     against-leaks") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 	if text, err := os.ReadFile(summary); err != nil || !strings.HasPrefix(string(text), "### hdb assert: 1 of 3 limits failed") {
@@ -147,6 +150,8 @@ int main(int argc, char **argv)
 		{"--against base.hdb -- ./work", 0, "ok     against-leaks: no stack leaves more at the end than in base.hdb"},
 		{"--against base.hdb --tolerance 1000% -- ./work leak", 3, "123 bytes more live at the end than in base.hdb, from 1 stack, 1 of them new"},
 		{"--against none.hdb -- ./work", 4, "--against: "},
+		{"-f --against base.hdb -o base.hdb -- ./work", 4, "base.hdb: is also the input"},
+		{"--no-leaks --summary no/s.md -- ./work", 4, "--summary: no/s.md: cannot be made"},
 		{"--against base.hdb --tolerance 5 -- ./work", 2, "is not a share like 5%"},
 		{"--no-leaks --tolerance 5% -- ./work", 2, "--tolerance is for --against"},
 		{"--no-leaks -- ./work fail", 1, "FAILED program: work: exited with code 7"},

@@ -118,7 +118,10 @@ type completer struct {
 
 // candidates are words that could be there, and whether files could.
 func (c *completer) candidates() (words []string, files bool) {
-	verb, at := "", slices.IndexFunc(c.before, func(w string) bool { return !strings.HasPrefix(w, "-") })
+	if slices.Contains(c.before, "--") {
+		return nil, true // a program and its arguments
+	}
+	verb, at := "", c.first()
 	if at >= 0 && slices.Contains(append(firstWords(), "help"), c.before[at]) || at >= 0 && console.IsCommand(c.before[at]) {
 		verb = c.before[at]
 	}
@@ -155,6 +158,20 @@ func (c *completer) candidates() (words []string, files bool) {
 		return c.console(strings.Join(c.before[at:], " ") + " "), true
 	}
 	return nil, true
+}
+
+// first is the index of the first word that is no flag of hdb and no value of one, -1: there is none.
+func (c *completer) first() int {
+	for i := 0; i < len(c.before); i++ {
+		w := c.before[i]
+		switch {
+		case !strings.HasPrefix(w, "-"):
+			return i
+		case slices.Contains([]string{"-ex", "-iex", "-x", "-ix", "-p", "-c", "-d", "-cd", "-tty"}, "-"+strings.TrimLeft(w, "-")):
+			i++ // its value
+		}
+	}
+	return -1
 }
 
 // help is what --help says of a verb.

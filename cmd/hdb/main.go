@@ -283,7 +283,7 @@ func converse(o *options, in *os.File, out, errw io.Writer) int {
 	// The console closes the session; this is for an attach that ended halfway and
 	// for a panic, which must not leave traps in the process.
 	defer s.Close()
-	if o.tui {
+	if o.tui && !o.batch {
 		o.startup = append([]shell.Startup{{Text: "tui enable"}}, o.startup...)
 	}
 	cfg := console.Config{
@@ -314,6 +314,8 @@ func converse(o *options, in *os.File, out, errw io.Writer) int {
 func loadTarget(s *session.Session, c *console.Console, o *options) (int, error) {
 	words := o.words
 	switch {
+	case o.pid != 0 && o.core != "":
+		return exitUsage, fmt.Errorf("-p and -c: a process or a core file: %w", errUsage)
 	case o.pid != 0:
 		return exitTarget, c.Attach(o.pid)
 	case o.core != "" && len(words) > 1:

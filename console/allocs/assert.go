@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -216,6 +217,7 @@ type Outcome struct {
 	Verdicts []report.Verdict
 
 	Suppressed *report.Suppressed // the leaks that are allowed; nil without suppressions
+	earlier    []string           // what should be known of the earlier recording
 }
 
 // Err says that limits are exceeded, or that it is not known whether they are; nil if
@@ -251,7 +253,7 @@ func (o *Outcome) ExitCode() int {
 }
 
 // Warnings are what should be known of the recording.
-func (o *Outcome) Warnings() []string { return o.Profile.Caveats.Lines() }
+func (o *Outcome) Warnings() []string { return slices.Concat(o.Profile.Caveats.Lines(), o.earlier) }
 
 // Check checks what the session recorded.
 func (a *Assertion) Check(ctx context.Context, s *session.Session) (*Outcome, error) {
@@ -277,7 +279,13 @@ func (a *Assertion) Check(ctx context.Context, s *session.Session) (*Outcome, er
 			a.Limits.Lost = &report.Numbers{Live: lost.Bytes, LiveBlocks: uint64(lost.Blocks)}
 		}
 	}
-	return &Outcome{p, report.Check(p, &a.Limits), p.Suppressed(&a.Limits)}, nil
+	o := &Outcome{Profile: p, Verdicts: report.Check(p, &a.Limits), Suppressed: p.Suppressed(&a.Limits)}
+	if e := a.Limits.Against; e != nil {
+		for _, line := range e.Profile.Caveats.Lines() {
+			o.earlier = append(o.earlier, e.Name+": "+line)
+		}
+	}
+	return o, nil
 }
 
 // Vacant says why a file that was asked for must not be written, before anything is
@@ -290,6 +298,14 @@ func (a *Assertion) Vacant(capture string) error {
 		if err := a.output(path, capture).Check(); err != nil {
 			return fmt.Errorf("assert: %w", err)
 		}
+	}
+	if a.Summary == "" {
+		return nil
+	}
+	added := a.output(a.Summary, capture)
+	added.Force = true // it is added to, not replaced
+	if err := added.Check(); err != nil {
+		return fmt.Errorf("assert: --summary: %w", err)
 	}
 	return nil
 }

@@ -113,8 +113,8 @@ func (m chosenMeasure) of(p *report.Profile, sizes units.Sizes) (report.Measure,
 		return m.measure, ""
 	}
 	if p.Usual() == report.Peak {
-		most := p.LiveMost()
-		if most == p.PeakMost() {
+		most := p.Most(report.Live)
+		if most == p.Most(report.Peak) {
 			most = ""
 		}
 		return report.Peak, peakNote(sizes, p.Counted().Total().Live, most, "--measure live")

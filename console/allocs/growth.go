@@ -25,7 +25,7 @@ var diffPers = []string{"function", "line", "module", "stack"}
 
 func diffCommand(c *desk.Desk) *shell.Command {
 	return &shell.Command{Name: "diff", Group: shell.GroupAllocs, While: shell.RunsAlongside, Synopsis: "MOMENT [MOMENT] [per function|line|module]\nMOMENT [MOMENT] per stack [N]\nFILE.hdb [per ...]", Short: "compare what is live at two moments, or in another capture", Args: []shell.ArgKind{shell.ArgMomentOrFile}, Repeat: shell.RepeatNone, Run: c.Does(runDiff),
-		Long: "The second moment is by default the current one. A moment has any form that goto takes. With FILE.hdb it compares the end of that capture with the current moment. Between two moments of one recording each change is also shown per second, idle time included.\n\n" +
+		Long: "The second moment is by default the current one. A moment has any form that goto takes. With FILE.hdb it first compares peak, end and totals of both, and then what was live at their ends, or at their peaks if both programs have ended. Between two moments of one recording each change is also shown per second, idle time included.\n\n" +
 			"A function is shown with the line that changed most. Lines of different builds are not compared: a function that allocated at several lines is then shown without one.\n\n" +
 			"`per stack` shows the N stacks that grew most, 5 by default. Stacks of two captures match if their functions and lines do.\n\n`leaks since MOMENT` counts only the blocks that were allocated after the moment.\n\nExamples:\n  diff warm\n  diff 10% 90%\n  diff warm end per stack\n  diff yesterday.hdb per line"}
 }
@@ -283,7 +283,7 @@ type wholeView struct {
 
 // viewWhole is nil for two moments of one recording.
 func viewWhole(d *query.Diff) *wholeView {
-	if d.FromWhole == (query.Whole{}) && d.ToWhole == (query.Whole{}) {
+	if !d.Apart {
 		return nil
 	}
 	return &wholeView{d.FromWhole.Peak, d.ToWhole.Peak, d.FromWhole.Allocated, d.ToWhole.Allocated, d.AtPeaks}
@@ -366,7 +366,7 @@ func printWhole(o *screen.Output, d *query.Diff) {
 	if d.AtPeaks {
 		o.Printf("what was live at the peaks:\n")
 	} else {
-		o.Printf("what is live at the ends:\n")
+		o.Printf("what is live at the ends, or now:\n")
 	}
 }
 

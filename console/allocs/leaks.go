@@ -34,7 +34,7 @@ func leaksCommand(c *desk.Desk) *shell.Command {
 			"After the blocks come the stacks of mappings that the program made and did not unmap; `help live` explains which mappings count.\n\nBlocks that language runtimes keep for themselves are left out, as in assert: stdio buffers, thread storage, locales, memory for exceptions. A line says how much memory they take; --strict lists them, and possibly lost blocks too.\n\n" +
 			"--suppressions leaves out the blocks that match a file, and counts them by suppression. The file is LeakSanitizer's, with lines leak:PATTERN, or valgrind's, with { entries } for Memcheck:Leak. Where hdb cannot tell lost from reachable blocks, an entry applies whatever kinds it names. Blocks without a stack are never suppressed.\n\n" +
 			"--snapshot stops a running program only for as long as the kernel takes to copy its page tables (some 100 ms for 4 GiB), and searches the copy while the program runs on. The kernel copies each page that the program writes to during the search. Threads that reach a breakpoint or another stop wait for the answer. --snapshot is refused under seccomp filters and for programs that use userfaultfd.\n\n" +
-			"--exit first runs the program until it exits, and starts it if it is not running. The program stops when it calls exit or when main has returned, before destructors and atexit handlers, so that memory the program keeps until the end is not freed yet. Go programs stop where the runtime ends them. If hdb cannot find exit and the like by name, the program stops at the system call, after destructors and atexit handlers have run. If hdb finds them but the program makes the system call itself, the program ends without a stop; a line says so. A signal that ends the program stops it too, and the answer describes that moment; then the program dies of it when it continues. A signal that the program handles or ignores reaches it without a stop, except a signal that `handle` does not pass. In batch mode, and thus in hdb leaks -- PROGRAM, Ctrl-C is such a signal, and signals that ask hdb to end go to a program that it has started; the second one ends hdb. At a prompt Ctrl-C interrupts the program. After SIGKILL there is no memory to search.\n\nWith --exit-code the command fails if blocks are definitely lost, with --strict also if any are possibly lost, and a batch then exits with 3: `hdb leaks --exit-code -- ./tests` in CI.\n\n" +
+			"--exit first runs the program until it exits, and starts it if it is not running. The program stops when it calls exit or when main has returned, before destructors and atexit handlers, so that memory the program keeps until the end is not freed yet. Go programs stop where the runtime ends them. If hdb cannot find exit and the like by name, the program stops at the system call, after destructors and atexit handlers have run. If hdb finds them but the program makes the system call itself, the program ends without a stop; a line says so. A signal that ends the program stops it too, and the answer describes that moment; then the program dies of it when it continues. A signal that the program handles or ignores reaches it without a stop, except a signal that `handle` does not pass. In batch mode, and thus in hdb leaks -- PROGRAM, Ctrl-C is such a signal, and signals that ask hdb to end go to a program that it has started; the second one ends hdb. At a prompt Ctrl-C interrupts the program. After SIGKILL there is no memory to search.\n\nWith --exit-code the command fails if blocks are definitely lost, with --strict also if any are possibly lost, and a batch then exits with 3, or with 6 if blocks are live and there is no memory to search: `hdb leaks --exit-code -- ./tests` in CI.\n\n" +
 			"With `since` it shows all live blocks that were allocated after the moment, lost or reachable, with their rate per second. A moment has any form that goto takes; N may follow it. `diff MOMENT per stack` also counts blocks that were allocated before.\n\n" + growthHelp +
 			"Examples:\n  leaks 5\n  leaks since warm\n  leaks growth warm\n  leaks 10 growth over 60s --all\n  leaks --all\n  leaks --suppressions ci/memcheck.supp\n  leaks --snapshot\n  leaks --exit\n  leaks 3 if size >= 1k"}
 }
@@ -165,10 +165,10 @@ func answerLeaks(ctx context.Context, c *desk.Desk, in shell.Input) error {
 		return q.failed(lost.Blocks > 0, units.Blocks(c.Out.Sizes, lost.Bytes, lost.Blocks)+" lost")
 	case a.Live != nil:
 		showStackRows(c, in, a.Live.Rows, heap.ByLive, a.Live.Total, leftOut{a.Live.Kept, q.Strict, q.file, a.Why}, mapped)
-		return q.failed(a.Live.Total > 0, "live blocks of "+units.Count(a.Live.Total, "stack"))
+		return q.undecided(a.Live.Total > 0, a.Why)
 	default:
 		showGrowth(c, in, a.Since, q.Since, leftOut{a.Since.Kept, q.Strict, q.file, a.Why}, mapped)
-		return q.failed(a.Since.Blocks > 0, units.Blocks(c.Out.Sizes, a.Since.Bytes, a.Since.Blocks)+" live")
+		return q.undecided(a.Since.Blocks > 0, a.Why)
 	}
 }
 
@@ -188,6 +188,14 @@ func (q *leaksAsked) failed(is bool, what string) error {
 		return nil
 	}
 	return fmt.Errorf("leaks: %w: %s", desk.ErrAssertion, what)
+}
+
+// undecided is the error of --exit-code if there are live blocks, of which it is not known whether they are lost.
+func (q *leaksAsked) undecided(is bool, why error) error {
+	if !q.exitCode || !is {
+		return nil
+	}
+	return desk.Undecided(fmt.Errorf("leaks: --exit-code: blocks are live, and whether they are lost is not known: %w", why))
 }
 
 // leaksAtExit runs the program until it is about to exit.

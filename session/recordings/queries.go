@@ -319,7 +319,7 @@ func (q *Queries) DiffCapture(path string, per query.Per) (*query.Diff, error) {
 	if q.recorded.NoAllocatorKnown() {
 		return nil, ErrUnfollowed
 	}
-	d, err := b.DiffOf(a, path, per)
+	d, err := b.DiffOf(a, path, per, q.recorded.over() && other.recorded.over())
 	if err != nil {
 		return nil, err
 	}

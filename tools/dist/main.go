@@ -46,19 +46,20 @@ func main() {
 	version := flag.String("version", "", "the `number` of the release")
 	seconds := flag.Int64("date", 0, "the `time` that files get, in seconds since 1970")
 	docs := flag.String("docs", "", "the `files` that only the archive has, commas between them")
+	ci := flag.String("ci", "", "the `script` that CI runs, which the archive has in ci")
 	module := flag.String("module", "", "hdb_mark.py, which the wheel has, too")
 	flag.Parse()
-	if *stage == "" || *out == "" || *version == "" || *module == "" || flag.NArg() > 0 {
+	if *stage == "" || *out == "" || *version == "" || *module == "" || *docs == "" || *ci == "" || flag.NArg() > 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
 	r := &release{version: *version, date: time.Unix(*seconds, 0).UTC(), out: *out}
-	if err := r.pack(*stage, strings.Split(*docs, ","), *module); err != nil {
+	if err := r.pack(*stage, strings.Split(*docs, ","), *ci, *module); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func (r *release) pack(stage string, docs []string, module string) error {
+func (r *release) pack(stage string, docs []string, ci, module string) error {
 	if err := r.read(stage); err != nil {
 		return err
 	}
@@ -74,12 +75,16 @@ func (r *release) pack(stage string, docs []string, module string) error {
 		}
 		extra = append(extra, file{filepath.Base(path), 0o644, data})
 	}
+	script, err := os.ReadFile(ci)
+	if err != nil {
+		return err
+	}
 	mark, err := os.ReadFile(module)
 	if err != nil {
 		return err
 	}
 	results := map[string]func() ([]byte, error){
-		"hdb-" + r.version + "-linux-amd64.tar.gz":   func() ([]byte, error) { return r.archive(extra) },
+		"hdb-" + r.version + "-linux-amd64.tar.gz":   func() ([]byte, error) { return r.archive(append(extra, file{"ci/assert.sh", 0o755, script})) },
 		"hdb_" + r.version + "_amd64.deb":            func() ([]byte, error) { return r.system("deb", extra) },
 		"hdb-" + r.version + "-1.x86_64.rpm":         func() ([]byte, error) { return r.system("rpm", extra) },
 		"hdb-" + r.version + "-" + wheelTag + ".whl": func() ([]byte, error) { return r.wheel(executable, mark) },
