@@ -17,6 +17,7 @@ import (
 func commandTable(c *desk.Desk) *shell.Table {
 	t := shell.NewTable(stops.Commands(c), allocs.Commands(c), py.Commands(c), data.Commands(c), monitorCommands(c), fileCommands(c), coreCommands(c), statusCommands(c), shellOf(c).Words(), []*shell.Command{quitCommand(c)})
 	t.Topics, t.Missing = topics(), notBuilt
+	t.Essential = []string{"run", "break", "continue", "next", "finish", "bt", "list", "print", "record", "top", "leaks", "live", "why", "save", "quit"}
 	t.Hint = "The short way: `break alloc if size >= 1MiB`, `run`, `bt`, `list`, `next-alloc`, `save FILE`."
 	t.Each(func(full string, cmd *shell.Command) { cmd.Direct = cmd.Direct || !onlyPrints(cmd, full) })
 	return t

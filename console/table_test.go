@@ -179,6 +179,22 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
+// TestEssential: help begins with 15 commands, each of which is there.
+func TestEssential(t *testing.T) {
+	table := commandTable(nil)
+	if len(table.Essential) != 15 {
+		t.Errorf("%d commands", len(table.Essential))
+	}
+	for _, name := range table.Essential {
+		if !slices.ContainsFunc(table.Commands, func(cmd *shell.Command) bool { return cmd.Name == name }) {
+			t.Errorf("%s: no such command", name)
+		}
+	}
+	if out, _, _ := play(t, "help"); strings.Index(out, "\nrun ") < 0 || strings.Index(out, "\nrun ") > strings.Index(out, "\nquit ") || strings.Index(out, "\nquit ") > strings.Index(out, "Groups of commands") {
+		t.Errorf("help begins with\n%s", out)
+	}
+}
+
 func TestUnbuiltWords(t *testing.T) {
 	for _, tc := range []struct{ line, want string }{
 		{"explore x", "explore: use print and ptype"},

@@ -54,8 +54,20 @@ func (cmd *Command) helpText(full string) string {
 func (c *Shell) showHelp(topic string) error {
 	groups := Chapters()
 	if topic == "" {
-		c.Out.Text("Groups of commands (`help GROUP`, `help COMMAND`, `apropos WORD`, Tab):\n\n")
 		var rows [][]screen.Span
+		for _, cmd := range c.Table.Commands {
+			if slices.Contains(c.Table.Essential, cmd.Name) {
+				rows = append(rows, []screen.Span{screen.Head(cmd.Name), screen.Plain(UpperFirst(cmd.Short))})
+			}
+		}
+		slices.SortFunc(rows, func(a, b []screen.Span) int {
+			at := func(row []screen.Span) int { return slices.Index(c.Table.Essential, row[0].Text) }
+			return at(a) - at(b)
+		})
+		c.Out.Text("The commands that matter most:\n\n")
+		c.Out.Table([]screen.Column{{}, {}}, rows)
+		c.Out.Text("\nGroups of commands (`help GROUP`, `help COMMAND`, `apropos WORD`, Tab):\n\n")
+		rows = nil
 		for _, g := range groups {
 			rows = append(rows, []screen.Span{screen.Head(string(g.Group)), screen.Plain(g.Title)})
 		}

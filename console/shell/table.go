@@ -154,6 +154,8 @@ type Table struct {
 	Commands []*Command
 	Topics   []Topic // of the help that are no commands
 	Hint     string  // the last line of the help's overview
+	// Essential are the names of the commands with which the overview begins, in this order.
+	Essential []string
 	// Missing is the error for a word that users of other tools look for, nil: it is none of these.
 	Missing func(full string) error
 }
