@@ -3,7 +3,9 @@ package procfs
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -22,8 +24,8 @@ func Living(pid int) int {
 		_, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", tid))
 		return err == nil
 	}
-	if hasMemory(pid) {
-		return pid
+	if _, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); !errors.Is(err, fs.ErrNotExist) {
+		return pid // or another user's, whose threads say no more
 	}
 	threads, _ := Threads(pid)
 	if i := slices.IndexFunc(threads, hasMemory); i >= 0 {
