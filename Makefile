@@ -16,7 +16,7 @@ DEMO = .cache/demo
 # space before Go's runtime does. testprogs builds hdb for the tests in the same way. Without its own symbols and DWARF it has
 # 39 MB of 55; what a crash prints stays. `make debug` is for those who debug hdb itself.
 build:
-	CGO_ENABLED=0 go build -ldflags='-s -w -E main.enter' -o hdb ./cmd/hdb
+	CGO_ENABLED=0 go build -ldflags='-s -w -E main.enter $(NUMBER)' -o hdb ./cmd/hdb
 
 debug:
 	CGO_ENABLED=0 go build -ldflags='-E main.enter' -o hdb ./cmd/hdb
@@ -27,6 +27,7 @@ ROOT = $(DESTDIR)$(PREFIX)
 COMPLETIONS = bash-completion/completions/hdb zsh/site-functions/_hdb fish/vendor_completions.d/hdb.fish
 HDB = ./hdb
 
+install: NUMBER = -X main.release=$(VERSION)
 install: build
 	$(MAKE) place
 

@@ -97,7 +97,7 @@ func (w *wrongFrees) look(t *inferior.Thread, call breakpoints.Call, why probe.S
 	began := time.Now()
 	e := recording.EventOf(call)
 	e.TID = int32(t.TID)
-	if w.taken != nil && w.taken.Kind == e.Kind && w.taken.Addr == e.Addr && w.taken.TID == e.TID {
+	if w.taken != nil && !w.taken.Abandoned && w.taken.Kind == e.Kind && w.taken.Addr == e.Addr && w.taken.TID == e.TID {
 		e = w.taken
 	}
 	found := w.judge(t, call, e, why)
