@@ -18,7 +18,7 @@ import (
 
 // prosePaths are the texts that TestProse reads. The pages in docs/commands and their index are
 // made from help texts in Go code.
-var prosePaths = []string{"README.md", "CONTRIBUTING.md", "docs/*.md", "docs/commands/*.md", "docs/internals/*.md"}
+var prosePaths = []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/*.md", "docs/commands/*.md", "docs/internals/*.md", "docs/tutorial/*.md"}
 
 // refused are phrases that readers stumbled over, with what to write instead. A space stands for
 // any white space, so that a line break hides nothing.

@@ -210,7 +210,7 @@ func TestGoCondition(t *testing.T) {
 		cond  string
 		size  uint64
 		stops uint64
-		count uint64 // of all events: nobody takes what the mill offers, which is counted then
+		count uint64 // of all events: no stop takes the calls that the mill makes, so the core counts them
 	}{
 		{"alloc if size >= 1KiB", 56, 0, 1}, {"alloc if size >= 1KiB", 0, 0, 0}, {"alloc if size < 1KiB", 0, 0, 0}, {"alloc if addr == 0x6000", 56, 0, 1},
 		{"alloc if size >= 50", 56, 1, 1}, {"alloc if addr == 0x5000", 56, 1, 1}, {"alloc", 56, 1, 1}, {"alloc if live > 0 && size >= 1KiB", 56, 0, 1},

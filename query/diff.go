@@ -35,22 +35,20 @@ type Diff struct {
 type Whole struct {
 	Peak      uint64 // bytes live at once, in blocks and mappings of the program
 	Allocated uint64 // bytes
-	Allocs    uint64
 	Live      uint64 // bytes at the end
+	end, peak uint64 // numbers of the events after which Live and Peak were live
 }
 
 // wholeOf adds up a recording.
 func wholeOf(r *Recording) (w Whole, err error) {
-	to, err := r.Seq(Present)
-	if err != nil {
+	if w.end, err = r.Seq(Present); err != nil {
 		return w, err
 	}
-	_, w.Peak = r.Index.PeakBefore(to)
-	t := r.Index.Totals(to)
+	w.peak, w.Peak = r.Index.PeakBefore(w.end)
+	t := r.Index.Totals(w.end)
 	w.Live = t.Live
 	for i := range t.Flows {
 		w.Allocated += t.Flows[i].Bytes
-		w.Allocs += t.Flows[i].Allocs
 	}
 	return w, nil
 }
@@ -113,7 +111,7 @@ func (r *Recording) side(moment Moment, per Per, alike *alikeStacks) (side, erro
 	return sideAt(r, moment, to, per, alike), nil
 }
 
-// sideAt is side of what is live after event #to.
+// sideAt is side with the number of the last event that counts.
 func sideAt(r *Recording, moment Moment, to uint64, per Per, alike *alikeStacks) side {
 	out := side{totals: r.Index.Totals(to)}
 	out.time = r.timeAt(moment, to, out.totals)
@@ -157,20 +155,11 @@ func (r *Recording) DiffOf(other *Recording, name string, per Per, over bool) (*
 	if d.ToWhole, err = wholeOf(r); err != nil {
 		return nil, err
 	}
-	to, from := Present, Present
-	ours, err := r.Seq(to)
-	if err != nil {
-		return nil, err
-	}
-	theirs, err := other.Seq(from)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
+	theirs, ours := d.FromWhole.end, d.ToWhole.end
 	if d.AtPeaks = over && d.FromWhole.freed() && d.ToWhole.freed(); d.AtPeaks {
-		ours, _ = r.Index.PeakBefore(ours)
-		theirs, _ = other.Index.PeakBefore(theirs)
+		theirs, ours = d.FromWhole.peak, d.ToWhole.peak
 	}
-	a, b := sideAt(other, from, theirs, per, other.alikeStacks()), sideAt(r, to, ours, per, r.alikeStacks())
+	a, b := sideAt(other, Present, theirs, per, other.alikeStacks()), sideAt(r, Present, ours, per, r.alikeStacks())
 	if per == PerStack {
 		named := map[string]names.Stack{}
 		other.byFrames(a.rows, named)

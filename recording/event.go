@@ -116,7 +116,7 @@ func Recalled(fn breakpoints.Function, e capture.Event) breakpoints.Call {
 	put(fn.Old, e.Old)
 	ptr := e.Addr
 	if fn.Kind == capture.Map && e.Kind == capture.Map {
-		ptr += e.Size // brk is passed the end of what it maps; only as a system call does it have a size
+		ptr += e.Size // the argument of brk is the new end; the event has a size only if it was the bare system call
 	}
 	put(fn.Ptr, ptr)
 	c.PtrLost = e.Failed && fn.Ptr.From == breakpoints.Argument

@@ -231,7 +231,7 @@ const (
 	numMeasures
 )
 
-// MostFreed reports whether at most half of what was live at the peak is left. CPython returns its objects when it ends:
+// MostFreed reports whether at most half of the bytes that were live at the peak are left. CPython returns its objects when it ends:
 // what is left may be what extensions leaked.
 func MostFreed(live, peak uint64) bool { return live <= peak/2 && live < peak }
 

@@ -137,7 +137,7 @@ type movedStacks struct {
 	moved  []movedStack
 }
 
-// movedStack is a part of a stack that is written instead of what is there.
+// movedStack is a part of a stack whose content in the core differs from the process.
 type movedStack struct {
 	at   addr.Run
 	data []byte

@@ -122,7 +122,7 @@ func TestPicture(t *testing.T) {
 	golden.Check(t, "../../docs/pictures/session.svg", terminalSVG(lines[:min(len(lines), 33)]))
 }
 
-// terminalSVG draws lines as a terminal has them, what is typed brighter.
+// terminalSVG draws lines like a terminal, with typed ones in another colour.
 func terminalSVG(lines []string) []byte {
 	const width, height, size = 8.4, 19, 14 // of a character, a line, the letters
 	columns := 0

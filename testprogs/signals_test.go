@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+
+	"hdb/internal/procfs"
 )
 
 // newUnattended prepares hdb with words that run the program of signalled.c to its end.
@@ -100,7 +102,7 @@ func TestSecondSIGTERMEndsLeaks(t *testing.T) {
 		if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // hdb says nothing of the first, and two at once may arrive as one
 	}
 	r.wantExit(1)
 	waitGone(t, pid)
@@ -117,7 +119,7 @@ func TestSignalsToHDBSpareAnAttachedProgram(t *testing.T) {
 		r := newUnattended(t, []string{"-nx", "-batch", "-p", strconv.Itoa(pid), "-ex", "echo attached", "-ex", "leaks --exit"}, "", 0, 0)
 		r.cmd.Args = r.cmd.Args[:len(r.cmd.Args)-4]
 		r.start().until("attached")
-		time.Sleep(500 * time.Millisecond)
+		waitRuns(t, pid)
 		if err := r.cmd.Process.Signal(sig); err != nil {
 			t.Fatal(err)
 		}
@@ -163,6 +165,20 @@ func (r *recording) times(text string, n int) {
 	}
 }
 
+// waitRuns waits until a process that hdb has started or attached to is not stopped.
+func waitRuns(t *testing.T, pid int) {
+	t.Helper()
+	for end := Deadline(t); ; time.Sleep(5 * time.Millisecond) {
+		state, ok := procfs.Status(pid, "State")
+		if ok && !strings.ContainsAny(state[:1], "tT") {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("process %d does not run: %q", pid, state)
+		}
+	}
+}
+
 // TestCtrlZ suspends programs and hdb by the terminal's key, twice.
 func TestCtrlZ(t *testing.T) {
 	t.Parallel()
@@ -173,9 +189,9 @@ func TestCtrlZ(t *testing.T) {
 				job := newUnattended(t, words, action, syscall.SIGTSTP, 30).cmd.Args
 				r, send := onJobControl(t)
 				send(strings.Join(job, " ") + "\n")
-				r.programPID()
+				pid := r.programPID()
 				for i := 1; i <= 2; i++ {
-					time.Sleep(300 * time.Millisecond)
+					waitRuns(t, pid)
 					send("\x1a")
 					r.times("Stopped", i)
 					if action == "redraw" {
@@ -203,8 +219,7 @@ func TestCtrlC(t *testing.T) {
 		job := newUnattended(t, leaksWords, action, syscall.SIGINT, 300).cmd.Args
 		r, send := onJobControl(t)
 		send(strings.Join(job, " ") + "\n")
-		r.programPID()
-		time.Sleep(300 * time.Millisecond)
+		waitRuns(t, r.programPID())
 		send("\x03")
 		r.until(said)
 		r.wantSaid("(4321) in 1 block")
@@ -215,8 +230,7 @@ func TestCtrlC(t *testing.T) {
 	send(HDB(t) + " -nx --args " + Build(t, "signalled") + " handle 2 300\n")
 	r.until("(hdb) ")
 	send("leaks --exit\n")
-	r.programPID()
-	time.Sleep(300 * time.Millisecond)
+	waitRuns(t, r.programPID())
 	send("\x03")
 	r.until("stopped before it exited")
 	send("signal SIGINT\n")

@@ -25,7 +25,7 @@ const assertUsage = `usage:
   hdb assert LIMITS [flags] -- PROG [ARGS...]
 
 Checks what a program allocates against limits, for CI. Reports for each limit whether
-it holds, and if not, the stacks that contribute most. PROG is recorded with its own
+it holds, and if not, the lines that contribute most. PROG is recorded with its own
 standard input, output and error; hdb then writes to standard error.
 
 limits and flags:

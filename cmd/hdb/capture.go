@@ -142,7 +142,7 @@ func (o *captureOptions) check() error {
 	case o.verb == "":
 		return fmt.Errorf("capture: a verb must follow: %w", errCapture)
 	case !ok:
-		if near := spelling.Nearest(o.verb, []string{"info", "check", "repair", "trim", "merge", "anonymize"}); near != "" {
+		if near := spelling.Nearest(o.verb, captureVerbs); near != "" {
 			return fmt.Errorf("capture: %q: no such verb: did you mean %s?: %w", o.verb, near, errCapture)
 		}
 		return fmt.Errorf("capture: %q: no such verb: %w", o.verb, errCapture)
@@ -284,3 +284,6 @@ func (o *captureOptions) tell(errw io.Writer, f *file.File, made edit.Copied) {
 		}
 	}
 }
+
+// captureVerbs are the words that may follow hdb capture.
+var captureVerbs = []string{"anonymize", "check", "info", "merge", "repair", "trim"}

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"hdb/console"
+	"hdb/internal/flags"
+	"hdb/internal/lazyregexp"
 	"hdb/report"
 )
 
@@ -69,9 +70,10 @@ func complete(words []string, in *os.File, out io.Writer) int {
 		kind = "files"
 	}
 	fmt.Fprintln(out, kind)
-	found = slices.DeleteFunc(found, func(w string) bool { return !strings.HasPrefix(w, last) })
-	slices.Sort(found)
-	for _, w := range slices.Compact(found) {
+	for _, w := range slices.Compact(slices.Sorted(slices.Values(found))) {
+		if !strings.HasPrefix(w, last) {
+			continue
+		}
 		if len(words) > 2 {
 			w = w[max(0, len(last)-len(words[2])):]
 		}
@@ -147,7 +149,7 @@ func (c *completer) candidates() (words []string, files bool) {
 		}
 		return words, false
 	case verb == "capture" && first:
-		return []string{"anonymize", "check", "info", "merge", "repair", "trim"}, false
+		return captureVerbs, false
 	case verb == "completion" && first:
 		return []string{"bash", "fish", "zsh"}, false
 	case verb == "help" && first:
@@ -162,13 +164,14 @@ func (c *completer) candidates() (words []string, files bool) {
 
 // first is the index of the first word that is no flag of hdb and no value of one, -1: there is none.
 func (c *completer) first() int {
+	var own options
 	for i := 0; i < len(c.before); i++ {
 		w := c.before[i]
 		switch {
-		case !strings.HasPrefix(w, "-"):
+		case !flags.Is(w):
 			return i
-		case slices.Contains([]string{"-ex", "-iex", "-x", "-ix", "-p", "-c", "-d", "-cd", "-tty"}, "-"+strings.TrimLeft(w, "-")):
-			i++ // its value
+		case own.flag(strings.TrimLeft(w, "-")).TakesValue():
+			i++ // the value
 		}
 	}
 	return -1
@@ -188,10 +191,10 @@ func (c *completer) help(verb string) string {
 }
 
 // shownFlag is a flag in a help text, with the name of its value.
-var shownFlag = regexp.MustCompile(`(?m)(?:^ *|[ ,|[])(--?[a-zA-Z][\w-]*)(?: ([A-Z]+))?`)
+var shownFlag = lazyregexp.New(`(?m)(?:^ *|[ ,|[])(--?[a-zA-Z][\w-]*)(?: ([A-Z]+))?`)
 
 func flagsOf(help string) (all []string) {
-	for _, m := range shownFlag.FindAllStringSubmatch(help, -1) {
+	for _, m := range shownFlag().FindAllStringSubmatch(help, -1) {
 		all = append(all, m[1])
 	}
 	return all
@@ -199,10 +202,10 @@ func flagsOf(help string) (all []string) {
 
 // value completes the value of a flag; not is if the word before is no flag with one.
 func (c *completer) value(help, flag string) (words []string, files, is bool) {
-	if flag == "-ex" || flag == "--ex" {
+	if name := strings.TrimLeft(flag, "-"); flags.Is(flag) && (name == "ex" || name == "iex") {
 		return c.console(""), false, true
 	}
-	for _, m := range shownFlag.FindAllStringSubmatch(help, -1) {
+	for _, m := range shownFlag().FindAllStringSubmatch(help, -1) {
 		if m[1] != flag || m[2] == "" {
 			continue
 		}
@@ -210,7 +213,7 @@ func (c *completer) value(help, flag string) (words []string, files, is bool) {
 		case "PID":
 			return processes(), false, true
 		case "MEASURE":
-			return []string{"live", "peak", "bytes", "count", "temporary", "blocks"}, false, true
+			return report.Measures[:], false, true
 		case "MOMENT", "M":
 			return []string{"start", "peak", "end"}, false, true
 		case "COND":

@@ -52,8 +52,8 @@ const AssertFlags = `  --max-peak SIZE           at most SIZE bytes are live at 
   --against FILE            no higher peak than in FILE, an earlier capture of the
                             program, and no stack leaves more at the program's end
   --tolerance SHARE         by how much its numbers may be exceeded, by default 0%
-  --stacks                  show the stacks of what fails, without the frames at both ends
-                            that are not the program's; --full shows all frames
+  --stacks                  show stacks below a failed limit, without the frames at both
+                            ends that are not the program's; --full shows all frames
   --junit FILE              write a JUnit XML report, too
   --sarif FILE              write what failed as SARIF 2.1.0, too; paths of sources
                             below the working directory are relative to it
@@ -67,7 +67,7 @@ const AssertFlags = `  --max-peak SIZE           at most SIZE bytes are live at 
 func assertCommand(c *desk.Desk) *shell.Command {
 	return &shell.Command{
 		Name: "assert", Group: shell.GroupAllocs, Synopsis: "FLAG...", Short: "check the recording against limits", Repeat: shell.RepeatNone, Run: c.Does(runAssert),
-		Long: "It checks the events up to the current moment, reports whether each limit holds, and shows the top stacks for each that does not. If a limit does not hold, the command fails, and a batch exits with 3. If a limit is undecided, the exit code is 6. A limit is undecided when calls missing from the recording may have exceeded it, when a missing free may be why it seems exceeded, or when no allocator function of the program is known. Limits on live blocks are also undecided when the recording began with an attach: blocks from before are not counted. `hdb assert` does the same from the command line, for a capture or for a program that it records.\n\nIf the recording is filtered, bounded or paused, or covers only a part of the run, there is only a warning: limits that hold for it may not hold for the run.\n\n" +
+		Long: "It checks the events up to the current moment, reports whether each limit holds, and shows for each that does not the lines that contribute most. If a limit does not hold, the command fails, and a batch exits with 3. If a limit is undecided, the exit code is 6. A limit is undecided when calls missing from the recording may have exceeded it, when a missing free may be why it seems exceeded, or when no allocator function of the program is known. Limits on live blocks are also undecided when the recording began with an attach: blocks from before are not counted. `hdb assert` does the same from the command line, for a capture or for a program that it records.\n\nIf the recording is filtered, bounded or paused, or covers only a part of the run, there is only a warning: limits that hold for it may not hold for the run.\n\n" +
 			AssertFlags + "\nExamples:\n  assert --max-peak 64MiB --no-leaks\n  assert --max-live-growth 1MiB --since 50%",
 	}
 }

@@ -103,11 +103,7 @@ func runTop(ctx context.Context, c *desk.Desk, in shell.Input) error {
 		if err != nil {
 			return err
 		}
-		most, err := liveMost(c, per, rows)
-		if err != nil {
-			return err
-		}
-		note = peakNote(c.Out.Sizes, live, most, "top by live")
+		note = peakNote(c.Out.Sizes, live, liveMost(c, per, rows), "top by live")
 	}
 	rows = slices.DeleteFunc(rows, func(r heap.Row) bool { return !by.NonZero(r) })
 	below := ""
@@ -133,13 +129,18 @@ func runTop(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	return nil
 }
 
-// liveMost is what has most at the end, "" if it is what had most at the peak.
-func liveMost(c *desk.Desk, per query.Per, atPeak []heap.Row) (string, error) {
-	rows, err := c.Session.Queries.Top(heap.ByLive, per)
-	if err != nil || len(rows) == 0 || len(atPeak) > 0 && rows[0].Site == atPeak[0].Site {
-		return "", err
+// liveMost is the row that has most at the end, "" if it is the first one, which had most at the peak.
+func liveMost(c *desk.Desk, per query.Per, rows []heap.Row) string {
+	best := 0
+	for i := range rows {
+		if rows[i].LiveBytes > rows[best].LiveBytes {
+			best = i
+		}
 	}
-	return siteName(c.Out, per, rows[0].Site), nil
+	if best == 0 {
+		return ""
+	}
+	return siteName(c.Out, per, rows[best].Site)
 }
 
 // belowText says what shows the functions that a row calls which has more than nine tenths, and of which no source is

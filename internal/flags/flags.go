@@ -42,6 +42,9 @@ func NonEmpty(p *string) Flag {
 // Value is a flag whose value set takes, or refuses.
 func Value(set func(value string) error) Flag { return Flag{set: set} }
 
+// TakesValue reports whether a value follows the flag; it does for neither a flag without one nor none.
+func (f Flag) TakesValue() bool { return f.set != nil }
+
 // ErrUnknown is the cause of an error about a flag that is not known, nor near to one that is.
 var ErrUnknown = errors.New("no such flag")
 

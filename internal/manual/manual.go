@@ -3,8 +3,9 @@ package manual
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"hdb/internal/lazyregexp"
 )
 
 // A Page is one manual page. Text is what the command's --help prints: a sentence or two, then paragraphs, and blocks under
@@ -156,7 +157,7 @@ func parse(text string) help {
 		case strings.HasPrefix(part, "usage: "):
 			h.usage = strings.TrimPrefix(part, "usage: ")
 		case strings.HasPrefix(part, "exit codes: "):
-			h.exit = upperFirst(strings.TrimPrefix(part, "exit codes: "))
+			h.exit = strings.TrimPrefix(part, "exit codes: ")
 		case strings.HasSuffix(first, ":") && rest == "":
 			title = strings.TrimSuffix(first, ":")
 		default:
@@ -178,13 +179,14 @@ func (h *help) short(name string) string {
 	if i := strings.IndexAny(text, ".:;"); i >= 0 {
 		text = text[:i]
 	}
+	if text == "" {
+		return name
+	}
 	return strings.ToLower(text[:1]) + text[1:]
 }
 
-func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
-
-// item is the first line of what a block says of a flag: the flag, and the text behind it.
-var item = regexp.MustCompile(`^ {2}(-\S.*?)(?: {2,}(\S.*))?$`)
+// item matches the first line about a flag in a block: the flag, and the text behind it.
+var item = lazyregexp.New(`^ {2}(-\S.*?)(?: {2,}(\S.*))?$`)
 
 // roff is a block: a list of flags with their texts, or the lines as they are if it is anything else.
 func (b *block) roff() string {
@@ -193,7 +195,7 @@ func (b *block) roff() string {
 	}
 	var out strings.Builder
 	for l := range strings.SplitSeq(strings.TrimRight(b.text, "\n"), "\n") {
-		m := item.FindStringSubmatch(l)
+		m := item().FindStringSubmatch(l)
 		switch {
 		case m != nil && strings.Contains(m[2], "   "), m == nil && !strings.HasPrefix(l, "    "), m == nil && out.Len() == 0:
 			return verbatim(b.text) // two columns, or no list

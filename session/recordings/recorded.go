@@ -217,7 +217,7 @@ func (r *Recorded) CountedEvents() (capture.Source, *heap.Index, error) {
 // Seek sets the moment that questions are answered for: after an event.
 func (r *Recorded) Seek(at uint64) { r.at, r.moved = at, true }
 
-// over reports whether questions are answered as of the end of what is recorded, and the program has ended.
+// over reports whether answers are for the end of the recording, and the program has ended.
 func (r *Recorded) over() bool {
 	return r.target.Mode() != target.Live && !r.brought() && !r.savedAtStop()
 }

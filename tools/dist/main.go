@@ -1,5 +1,5 @@
-// Command dist packs a build of hdb: an archive, packages for Debian and for RPM, a wheel, a list of what the executable was
-// built from (CycloneDX 1.5) and the checksums of all. The same build gives the same files.
+// Command dist packs a build of hdb: an archive, packages for Debian and for RPM, a wheel, a list of the modules in the
+// executable (CycloneDX 1.5) and the checksums of all. The same build gives the same files.
 package main
 
 import (
