@@ -130,10 +130,11 @@ func (p *Profile) stackText(st *Stack, indent string, form StackForm) string {
 	var b []byte
 	frames := st.Frames
 	if form == FoldedStacks {
-		if inner := min(st.Site, len(frames)); inner > 0 {
+		inner, outer := st.Folded()
+		if inner > 0 {
 			b = fmt.Appendf(b, "%s(%s of allocators and libraries hidden)\n", indent, units.Count(inner, "frame"))
 		}
-		frames = frames[min(st.Site, len(frames)) : len(frames)-st.Outer]
+		frames = frames[inner:outer]
 	}
 	width := 0
 	for _, i := range frames {

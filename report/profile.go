@@ -149,6 +149,13 @@ type Stack struct {
 	Numbers
 }
 
+// Folded is what a reader sees of the frames, Frames[inner:outer]: without the libraries' at the inner end and what only
+// leads to the user's code at the outer one.
+func (s *Stack) Folded() (inner, outer int) {
+	inner = min(s.Site, len(s.Frames))
+	return inner, max(len(s.Frames)-s.Outer, min(inner+1, len(s.Frames)))
+}
+
 // Numbers are what is counted of a stack, or of all stacks of a function.
 type Numbers struct {
 	Allocs     uint64 // blocks allocated

@@ -232,8 +232,8 @@ func (l *sarifLog) artifact(file string, line int) *sarifPhysical {
 
 func (l *sarifLog) stack(st *Stack) sarifStack {
 	out := sarifStack{Frames: []sarifFrame{}}
-	inner := min(st.Site, len(st.Frames))
-	frames := st.Frames[inner : len(st.Frames)-st.Outer]
+	inner, outer := st.Folded()
+	frames := st.Frames[inner:outer]
 	var left []string
 	if over := len(frames) - sarifFrames; over > 0 {
 		frames = frames[:sarifFrames]

@@ -19,12 +19,13 @@ import (
 
 // A Text is how reports are put on a screen.
 type Text struct {
-	Width   int                  // columns; 0 is no bound, and 80 for what is drawn
-	Unicode bool                 // other characters than ASCII can be drawn
-	Name    func(*Frame) string  // what a function is called, nil: Frame.Function
-	Path    func(string) string  // how a source file is shown, nil: as it is
-	sizes   units.Sizes          // of the profile
-	columns *runewidth.Condition // how wide characters are
+	Width   int                                 // columns; 0 is no bound, and 80 for what is drawn
+	Unicode bool                                // other characters than ASCII can be drawn
+	Name    func(*Frame) string                 // what a function is called, nil: Frame.Function
+	Fit     func(name string, width int) string // a function's name in that many columns, nil: its beginning
+	Path    func(string) string                 // how a source file is shown, nil: as it is
+	sizes   units.Sizes                         // of the profile
+	columns *runewidth.Condition                // how wide characters are
 }
 
 // page is a report that is written line by line.
@@ -64,6 +65,14 @@ func (g *page) cut(text string, width int) string {
 		return text
 	}
 	return g.columns.Truncate(text, width, g.pick("…", "..."))
+}
+
+// fit is a function's name in at most that many columns.
+func (g *page) fit(name string, width int) string {
+	if g.Fit == nil {
+		return g.cut(name, width)
+	}
+	return g.Fit(name, width)
 }
 
 // pick chooses between what is drawn with Unicode and with ASCII.

@@ -117,8 +117,7 @@ func (m Measure) nonZero(n Numbers) bool { return m.blocks(n) > 0 || m.Of(n) > 0
 func (t *Tree) at(st *Stack, level int) (kind int32, frame int, ok bool) {
 	inner, outer := 0, len(st.Frames)
 	if !t.o.Full {
-		inner = st.Site
-		outer = max(outer-st.Outer, min(inner+1, outer))
+		inner, outer = st.Folded()
 		for outer > inner+1 && t.kinds[t.kind[st.Frames[outer-1]]].start {
 			outer--
 		}

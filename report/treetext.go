@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"hdb/internal/units"
@@ -12,6 +13,9 @@ const maxTreeRows = 20000
 
 // maxChain is how many functions of a chain are named in a row.
 const maxChain = 12
+
+// leastName is how many columns a function's name keeps in a row.
+const leastName = 8
 
 // treeWriter writes the rows of a tree.
 type treeWriter struct {
@@ -169,11 +173,37 @@ func (w *treeWriter) room(lines string) int {
 	return max(20, w.Width-w.value-2-7-2-w.wide(lines))
 }
 
-// chainText names the functions of a row, and where the innermost of them is, in full
-// with --full. Of a long chain the middle is left out, and a function that called itself
-// is named once.
+// A chainName is a function in a row of the tree. What is behind its name is never cut.
+type chainName struct{ name, behind string }
+
+// chainText names the functions of a row, and where the innermost of them is, in full with --full. Of a long chain the middle is
+// left out.
 func (w *treeWriter) chainText(chain []*Node, room int) string {
-	var names []string
+	names, where := w.chainNames(chain), w.chainPlace(chain)
+	arrow := w.pick(" → ", " > ")
+	if w.t.o.Inverted {
+		arrow = w.pick(" ← ", " < ")
+	}
+	shown, text := names, joined(names, arrow)
+	over := func() bool { return room > 0 && w.wide(text)+w.wide(where) > room }
+	for keep := min(maxChain, len(names)-1); keep >= 2 && (keep == maxChain || over()); keep-- {
+		left := len(names) - keep
+		shown = slices.Concat(names[:1], []chainName{{behind: fmt.Sprintf("(%d more)", left)}}, names[left+1:])
+		text = joined(shown, arrow)
+	}
+	if !over() {
+		return text + where
+	}
+	if w.wide(where) > room/3 {
+		where = w.cut(where, max(room/3, room-w.wide(text)))
+	}
+	free := max(leastName, room-w.wide(where))
+	w.shorten(shown, free-w.wide(arrow)*(len(shown)-1))
+	return w.cut(joined(shown, arrow), free) + where
+}
+
+// chainNames are the functions of a chain. One that called itself is named once.
+func (w *treeWriter) chainNames(chain []*Node) (names []chainName) {
 	for i := 0; i < len(chain); {
 		n := 1
 		for i+n < len(chain) && chain[i+n].kind == chain[i].kind {
@@ -181,57 +211,73 @@ func (w *treeWriter) chainText(chain []*Node, room int) string {
 		}
 		name := w.nodeName(chain[i])
 		if n > 1 {
-			name += fmt.Sprintf(" %s%d", w.pick("×", "x"), n)
+			name.behind += fmt.Sprintf(" %s%d", w.pick("×", "x"), n)
 		}
 		names = append(names, name)
 		i += n
 	}
+	return names
+}
+
+// chainPlace is where the function of a row is that its numbers belong to.
+func (w *treeWriter) chainPlace(chain []*Node) string {
 	at := chain[len(chain)-1]
 	if w.t.o.Inverted {
 		at = chain[0]
 	}
-	where := ""
-	if f := w.t.kinds[at.kind].frame; f != nil {
-		if where = w.where(f, at.Line); where != "" {
-			if !w.t.o.Full && f.File != "" {
-				where = where[strings.LastIndexByte(where, '/')+1:]
-			}
-			where = "  " + where
-		}
+	f := w.t.kinds[at.kind].frame
+	if f == nil {
+		return ""
 	}
-	arrow := w.pick(" → ", " > ")
-	if w.t.o.Inverted {
-		arrow = w.pick(" ← ", " < ")
+	where := w.where(f, at.Line)
+	if where == "" {
+		return ""
 	}
-	text := strings.Join(names, arrow)
-	for keep := min(maxChain, len(names)-1); len(names) > 2 && keep >= 2 && (len(names) > maxChain || room > 0 && w.wide(text)+w.wide(where) > room); keep-- {
-		left := len(names) - keep
-		text = strings.Join(names[:1], arrow) + arrow + fmt.Sprintf("(%d more)", left) + arrow + strings.Join(names[len(names)-keep+1:], arrow)
-		if room == 0 || w.wide(text)+w.wide(where) <= room {
+	if !w.t.o.Full && f.File != "" {
+		where = where[strings.LastIndexByte(where, '/')+1:]
+	}
+	return "  " + where
+}
+
+func joined(names []chainName, arrow string) string {
+	var texts []string
+	for _, n := range names {
+		texts = append(texts, n.name+n.behind)
+	}
+	return strings.Join(texts, arrow)
+}
+
+// shorten cuts the longest of the names until all of them have room.
+func (w *treeWriter) shorten(names []chainName, room int) {
+	widths, total := make([]int, len(names)), 0
+	for i, n := range names {
+		widths[i] = w.wide(n.name)
+		total += widths[i] + w.wide(n.behind)
+	}
+	for ; total > room; total-- {
+		longest := slices.Index(widths, slices.Max(widths))
+		if widths[longest] <= leastName {
 			break
 		}
+		widths[longest]--
 	}
-	if room > 0 && w.wide(text)+w.wide(where) > room && w.wide(where) > room/3 {
-		where = w.cut(where, max(room/3, room-w.wide(text)))
+	for i := range names {
+		names[i].name = w.fit(names[i].name, widths[i])
 	}
-	if room > 0 {
-		text = w.cut(text, max(8, room-w.wide(where)))
-	}
-	return text + where
 }
 
 // nodeName is a node's function with its marks.
-func (w *treeWriter) nodeName(n *Node) string {
+func (w *treeWriter) nodeName(n *Node) chainName {
 	k := &w.t.kinds[n.kind]
 	if k.frame == nil {
-		return printable(k.text)
+		return chainName{name: printable(k.text)}
 	}
-	name := w.name(k.frame)
+	name := chainName{name: w.name(k.frame)}
 	if k.frame.Inlined {
-		name += " [inlined]"
+		name.behind += " [inlined]"
 	}
 	if k.frame.Guess {
-		name += " [guess]"
+		name.behind += " [guess]"
 	}
 	return name
 }

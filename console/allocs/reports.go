@@ -243,7 +243,7 @@ type treeView struct {
 // reportText is how reports are put on the screen. What goes elsewhere is only cut to a width that
 // was asked for.
 func reportText(c *desk.Desk) report.Text {
-	t := report.Text{Unicode: screen.BlockElements(c.Opt.Getenv), Path: screen.ShortPath}
+	t := report.Text{Unicode: screen.BlockElements(c.Opt.Getenv), Fit: screen.LastParts, Path: screen.ShortPath}
 	names := c.Out.Names
 	t.Name = func(f *report.Frame) string { return names.Short(names.Function(f.Function, f.Linkage)) }
 	if f, ok := c.Out.W.(*os.File); ok && term.IsTerminal(int(f.Fd())) {

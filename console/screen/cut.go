@@ -59,7 +59,7 @@ func (n *names) of(name string) string {
 // around what differs.
 func (n *names) choose() {
 	ways := []func(name string, alike []string) string{
-		func(name string, _ []string) string { return lastParts(name, n.width) },
+		func(name string, _ []string) string { return LastParts(name, n.width) },
 		func(name string, _ []string) string { return Middle(name, n.width) },
 		func(name string, alike []string) string { return different(name, alike, n.width) },
 	}
@@ -81,25 +81,29 @@ func (n *names) choose() {
 	}
 }
 
-// lastParts is a function's name without its parameters, and without as many of the scopes
-// before it as do not fit.
-func lastParts(name string, width int) string {
+// LastParts is a cleaned function's name without its parameters, and without as many of the scopes before it as do not fit. A
+// scope tells more than the parentheses do.
+func LastParts(name string, width int) string {
 	if textWidth(name) <= width {
 		return name
 	}
-	short := name
+	short, parentheses := name, ""
 	if before, ok := withoutParameters(name); ok {
-		if short = before + "(...)"; textWidth(short) <= width {
-			return short
+		short, parentheses = before, "(...)"
+	}
+	last, left := short, ""
+	for _, at := range append([]int{0}, scopes(short)...) {
+		if at > 0 {
+			left = ellipsis
+		}
+		last = left + short[at:]
+		for _, end := range []string{parentheses, ""} {
+			if textWidth(last+end) <= width {
+				return last + end
+			}
 		}
 	}
-	last := short
-	for _, at := range scopes(short) {
-		if last = ellipsis + short[at:]; textWidth(last) <= width {
-			return last
-		}
-	}
-	return Middle(last, width)
+	return Middle(last+parentheses, width)
 }
 
 // withoutParameters is the name before the parentheses at its end.

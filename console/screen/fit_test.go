@@ -130,7 +130,7 @@ func TestTablesFold(t *testing.T) {
 	}
 	table.Add([][]Span{row("engine::Index::rebuild_from_journal(unsigned long)")})
 	table.Add([][]Span{row("main")}) // would fit, but for the part before
-	want := "   change  blocks      live     bytes/s\n    function\n+67.8 MiB  +1,234  67.8 MiB  22.5 GiB/s\n    ...::rebuild_from_journal(...)\n    index.cc:36\n"
+	want := "   change  blocks      live     bytes/s\n    function\n+67.8 MiB  +1,234  67.8 MiB  22.5 GiB/s\n    engine::Index::rebuild_from_journal\n    index.cc:36\n"
 	if got := buf.String(); !strings.HasPrefix(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -19,6 +19,7 @@ const (
 	flameSymtab              // named by a symbol table, not by debug info
 	flameUnnamed             // only the address is known
 	flameNoFrame             // says why frames are missing
+	flameFolded              // at an end of a stack, not the user's: see report.Stack.Folded
 )
 
 // WriteFlamegraph writes a page that draws the stacks as a flame graph, from the
@@ -108,6 +109,7 @@ func thinned(points [][2]float64) [][2]float64 {
 type flameFrames struct {
 	p       *report.Profile
 	of      []int32 // by index of the profile's frames
+	folded  []int32 // likewise, where a stack has the frame folded
 	outer   []int32 // by stack: the frame that represents missing ones, or -1
 	thread  []int32 // by stack: index of threads
 	threads []string
@@ -141,7 +143,10 @@ func newFlameFrames(p *report.Profile) *flameFrames {
 		return n
 	}
 	for i := range p.Frames {
-		c.of = append(c.of, number(keyOf(p, &p.Frames[i])))
+		k := keyOf(p, &p.Frames[i])
+		c.of = append(c.of, number(k))
+		k.marks |= flameFolded
+		c.folded = append(c.folded, number(k))
 	}
 	for i := range p.Stacks {
 		s := &p.Stacks[i]
@@ -159,6 +164,14 @@ func newFlameFrames(p *report.Profile) *flameFrames {
 		c.outer, c.thread = append(c.outer, outer), append(c.thread, thread)
 	}
 	return c
+}
+
+// at is frame i of a stack, counted from its innermost one.
+func (c *flameFrames) at(s *report.Stack, i int) int32 {
+	if inner, outer := s.Folded(); i < inner || i >= outer {
+		return c.folded[s.Frames[i]]
+	}
+	return c.of[s.Frames[i]]
 }
 
 // keyOf is what the page says of a frame.

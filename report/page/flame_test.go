@@ -153,6 +153,7 @@ func TestPagesInABrowser(t *testing.T) {
 	p := timed(sampleProfile("/src/a.c"))
 	p.Title += " " + hostile
 	p.Frames[5].Guess = true
+	p.Stacks[0].Outer, p.Stacks[1].Outer = 1, 1
 	p.Stacks[3].Thread = "<img src=x onerror=alert(1)>"
 	flame, table := pages(t, p, report.Bytes)
 	empty, emptyTable := pages(t, &report.Profile{}, report.Live)

@@ -45,9 +45,9 @@ const ended = -1
 
 // at is frame d of a stack.
 func (s *flameStacks) at(stack int32, d int) int32 {
-	frames := s.p.Stacks[stack].Frames
+	st := &s.p.Stacks[stack]
 	outer := s.frames.outer[stack]
-	n := len(frames)
+	n := len(st.Frames)
 	if !s.inverse {
 		if outer >= 0 {
 			if d == 0 {
@@ -59,11 +59,11 @@ func (s *flameStacks) at(stack int32, d int) int32 {
 		if d < 0 {
 			return ended
 		}
-		return s.frames.of[frames[d]]
+		return s.frames.at(st, d)
 	}
 	switch {
 	case d < n:
-		return s.frames.of[frames[d]]
+		return s.frames.at(st, d)
 	case d == n && outer >= 0:
 		return outer
 	}

@@ -40,6 +40,17 @@ await browse(process.argv[2], 'about:blank', async page => {
   expect('measure first', await page.getAttribute('[data-measure=bytes]', 'aria-checked'), 'true')
   expect('detail', await text('detail'), /^all10\.7 KiB \(11,007 bytes\), 100\.0 % of all$/)
 
+  // folded at first: main, keep
+  await page.fill('#search', 'grab')
+  expect('folded at the inner end', await text('matched'), '0 % matched: 0 B in 0 boxes')
+  await page.fill('#search', '_start')
+  expect('folded at the outer end', await text('matched'), '3.6 % matched: 400 B in 1 box')
+  expect('folding is said', await text('note'), /^frames at the ends of stacks that are not the program’s are folded \(f\)/)
+  await page.fill('#search', '')
+  await page.evaluate(() => document.getElementById('stage').focus())
+  await page.keyboard.press('f')
+  expect('unfolded', (await text('note')).includes('folded'), false)
+
   // the largest branch: _start, main, keep, grab
   await point(2, 0.3)
   expect('tip', await text('tip'), /^main.*a\.c:9, 10\/bin\/prog10\.6 KiB \(10,900 bytes\), 99\.0 % of all$/)

@@ -2,7 +2,8 @@
 
 const stage = byId('stage'), tip = byId('tip'), search = byId('search');
 const drawing = newDrawing(stage, stage.querySelector('canvas'), byId('spacer'));
-const choice = { measure: data.measure, inverted: false, hide: false, lines: false, thread: -1, shrunk: false, from: -1, to: -1 };
+const choice = { measure: data.measure, inverted: false, fold: true, hide: false, lines: false, thread: -1, shrunk: false, from: -1, to: -1 };
+const folds = data.frames.some(([, , marks]) => marks & markFolded);
 const hasTime = (data.snapshots || []).length > 0;
 let zoomPath = []; // keys from the root: it outlives a view
 
@@ -169,6 +170,7 @@ function showNote() {
   const tree = data.trees[choice.inverted ? 1 : 0];
   const small = tree.small.reduce((n, s) => n + s, 0);
   if (small > 0) parts.push('the page has the ' + grouped(tree.depth.length) + ' largest boxes; ' + counted(small, 'branch').replace('branchs', 'branches') + ' below them are summed up as small ones' + (choice.measure < 0 ? ', each with its net growth' : ''));
+  if (choice.fold && folds) parts.push('frames at the ends of stacks that are not the program’s are folded (f)');
   if (drawing.merged > 0) parts.push('boxes under ' + thin + ' pixels are drawn together as “small ones”');
   byId('note').textContent = parts.join(' · ');
   const range = byId('range');
@@ -237,7 +239,7 @@ const keys = {
   Backspace: () => zoomTo(drawing.zoom.parent || drawing.zoom),
   '/': () => search.focus(),
   '?': () => byId('help').showModal(),
-  i: () => toggle('inverted'), h: () => toggle('hide'), l: () => toggle('lines'), d: () => toggle('theme'),
+  i: () => toggle('inverted'), f: () => toggle('fold'), h: () => toggle('hide'), l: () => toggle('lines'), d: () => toggle('theme'),
   n: () => nextMatch(false), N: () => nextMatch(true), 7: () => setMeasure(-1),
 };
 measures.forEach((_, i) => { keys[i + 1] = () => setMeasure(i); });
@@ -267,8 +269,8 @@ addEventListener('keydown', e => {
 });
 
 search.addEventListener('input', () => { mark(); drawing.paint(); });
-for (const id of ['inverted', 'hide', 'lines', 'shrunk']) {
-  byId(id).checked = false;
+for (const id of ['inverted', 'fold', 'hide', 'lines', 'shrunk']) {
+  byId(id).checked = choice[id];
   byId(id).addEventListener('change', () => {
     choice[id] = byId(id).checked;
     if (id === 'inverted' || id === 'lines') zoomPath = [];

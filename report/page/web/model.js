@@ -1,8 +1,8 @@
 // The trees of the data, and views of them: of one measure, with or without frames
 // that are hidden.
 
-// Marks of frames, as report/flame.go has them.
-const markGuess = 1, markInlined = 2, markSymtab = 4, markUnnamed = 8, markNoFrame = 16;
+// Marks of frames, as flame.go has them.
+const markGuess = 1, markInlined = 2, markSymtab = 4, markUnnamed = 8, markNoFrame = 16, markFolded = 32;
 
 const strings = data.strings;
 const functionOf = frame => data.functions[data.frames[frame][0]];
@@ -52,7 +52,7 @@ function viewNode(parent, frame) {
   };
 }
 
-// buildView makes the view of a tree: choice as for rowValues, and hide, lines.
+// buildView makes the view of a tree: choice as for rowValues, and fold, hide, lines.
 function buildView(choice) {
   const tree = data.trees[choice.inverted ? 1 : 0];
   const sums = rowValues(tree, choice);
@@ -60,11 +60,11 @@ function buildView(choice) {
   for (let node = 0; node < tree.depth.length; node++) {
     const parent = tree.parent[node] < 0 ? root : of[tree.parent[node]];
     const frame = tree.frame[node], [fn, line, marks] = data.frames[frame];
-    if (choice.hide && data.functions[fn][3]) {
+    if (choice.fold && marks & markFolded || choice.hide && data.functions[fn][3]) {
       of[node] = parent;
       continue;
     }
-    const key = choice.lines ? 'l' + frame : 'f' + fn;
+    const key = choice.lines ? 'l' + fn + ':' + line : 'f' + fn;
     let view = parent.index.get(key);
     if (!view) {
       view = viewNode(parent, frame);
