@@ -21,6 +21,7 @@ type LeakRow struct {
 	Largest int       // index of the largest block
 	With    graph.Sum // of Definite: what is lost with them
 	Behind  Behind    // of Blocks: those that are held behind a header only
+	Circle  Circle    // of Definite: one that a block is on
 	Usable  graph.Sum // of Blocks: those that no recording has, whose sizes are usable ones
 	most    uint64    // bytes of Largest
 }
@@ -56,7 +57,7 @@ func (b *Behind) block(bytes uint64, head bool) {
 
 // Leaks adds up the blocks by how they are held and by their stacks, of which alike tells which
 // are taken for one, nil none. Only blocks of which keep holds are counted; nil keeps all. What is held behind a header only
-// is still reachable, unless strict has it as memcheck does.
+// is still reachable, and of a circle the block of the earliest stack is definitely lost, unless strict has both as memcheck does.
 func (m *Image) Leaks(ctx context.Context, alike func(capture.StackID) capture.StackID, keep func(Block) bool, strict bool) (*Leaks, error) {
 	g, err := m.Graph(ctx)
 	if err != nil {
@@ -72,6 +73,7 @@ func (m *Image) Leaks(ctx context.Context, alike func(capture.StackID) capture.S
 	out := &Leaks{}
 	var last key // its row is the one with most of the other blocks
 	n := -1
+	rings := circles{m: m, g: g.Graph, alike: alike, move: !strict && keep == nil, heads: map[int]circleHead{}}
 	for i, b := range m.Blocks() {
 		if keep != nil && !keep(b) {
 			continue
@@ -80,6 +82,13 @@ func (m *Image) Leaks(ctx context.Context, alike func(capture.StackID) capture.S
 		behind := !strict && g.Behind(i)
 		if behind {
 			k.reach = graph.Reachable
+		}
+		if !k.ofGo && k.reach == graph.Definite && rings.at(i) {
+			k.reach = graph.Indirect
+		}
+		head, heads := rings.heads[i]
+		if heads {
+			k.reach = graph.Definite
 		}
 		if n < 0 || k != last {
 			last = k
@@ -121,6 +130,10 @@ func (m *Image) Leaks(ctx context.Context, alike func(capture.StackID) capture.S
 		}
 		if k.reach == graph.Definite {
 			lost := g.Lost(i)
+			if heads {
+				lost = head.with
+				row.addCircle(head)
+			}
 			row.With.Blocks += lost.Blocks
 			row.With.Bytes += lost.Bytes
 		}

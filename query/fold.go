@@ -27,16 +27,20 @@ var callers = [...]struct {
 	{"threading", func(f *names.Frame) bool { return path.Base(f.File) == "threading.py" }},
 	{"runpy", func(f *names.Frame) bool { return f.File == "<frozen runpy>" || path.Base(f.File) == "runpy.py" }},
 	{"std::thread", func(f *names.Frame) bool { return strings.Contains(f.Function, "std::thread::") }},
-	{"the Rust runtime", func(f *names.Frame) bool { return inNamespace(f, "std::rt::") }},
+	{rustRuntime, func(f *names.Frame) bool { return inNamespace(f, "std::rt::") }},
 	{"the Java VM", func(f *names.Frame) bool { return isJVM(f) }},
 	{"the Go runtime", func(f *names.Frame) bool { return strings.HasPrefix(f.Function, "runtime.") }},
 	{"the C library", func(f *names.Frame) bool { return modkind.IsCLibrary(f.Path) || startsProgram(f.Function) }},
 	{"libraries", func(*names.Frame) bool { return true }},
 }
 
-// script is a script of Python in a bin directory, such as /usr/local/bin/pytest: it is the user's own unless it only calls a
-// library.
-const script = caller(len(callers) + 1)
+// What is the user's own unless of what it calls.
+const (
+	script = caller(len(callers) + 1 + iota) // a script of Python in a bin directory, such as /usr/local/bin/pytest: calls a library
+	entry                                    // a main without debug information: calls Rust's runtime, which has compiled it in
+)
+
+const rustRuntime = "the Rust runtime"
 
 func inNamespace(f *names.Frame, scope string) bool {
 	return strings.HasPrefix(strings.TrimPrefix(f.Function, "<"), scope)
@@ -47,6 +51,8 @@ func (a *Attribution) caller(f *names.Frame) caller {
 	switch dir, name := path.Split(f.File); {
 	case f.Function == "<module>" && path.Base(dir) == "bin" && !strings.Contains(name, "."):
 		return script
+	case f.Function == "main" && f.Line == 0:
+		return entry
 	case a.Own(f) && !isJVM(f) && !isPytest(f) && !dispatches().MatchString(f.Function):
 		return 0
 	}
@@ -71,20 +77,26 @@ func (a *Attribution) Outer(frames []names.Frame, site int) (n int, of string) {
 	return outer(len(frames), site, func(i int) caller { return a.caller(&frames[i]) })
 }
 
+// only reports whether a script or entry that calls such a frame only leads to the user's code.
+func (c caller) only(next caller) bool {
+	known := next > 0 && next <= caller(len(callers))
+	return known && (c == script || callers[next-1].of == rustRuntime)
+}
+
 func outer(n, site int, at func(i int) caller) (count int, of string) {
 	best := caller(len(callers))
 	for i := n - 1; i > site; i-- {
 		c := at(i)
-		if c == script && i-1 > site && at(i-1) != script {
+		if c > caller(len(callers)) && i-1 > site && c.only(at(i-1)) {
 			c = at(i - 1)
 		}
-		if c == 0 || c == script {
+		if c == 0 || c > caller(len(callers)) {
 			break
 		}
 		count++
 		best = min(best, c)
 	}
-	if count < 2 || at(site) != 0 {
+	if count < 2 || at(site) != 0 && at(site) != entry {
 		return 0, ""
 	}
 	return count, callers[best-1].of

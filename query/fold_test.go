@@ -26,6 +26,8 @@ func TestOuter(t *testing.T) {
 	mine := frame("work", "/home/me/work.cc", program)
 	main := frame("main", "/home/me/work.cc", program)
 	start := []names.Frame{frame("__libc_start_call_main", "", libc), frame("__libc_start_main_impl", "", libc), frame("_start", "", program)}
+	entry := names.Frame{Path: program}
+	entry.Function, entry.Frame.Source = "main", symbols.FromSymtab
 	thread := []names.Frame{
 		frame("std::__invoke_impl<void, main()::<lambda()> >", "/usr/include/c++/12/bits/invoke.h", program),
 		frame("std::thread::_State_impl<x>::_M_run()", "/usr/include/c++/12/bits/std_thread.h", program),
@@ -49,6 +51,8 @@ func TestOuter(t *testing.T) {
 		{"a script of the user's", []names.Frame{python("work", "/app/bin/serve"), python("<module>", "/app/bin/serve")}, 0, 0, ""},
 		{"a Thread of the user's", []names.Frame{mine, frame("Thread::run()", "/home/me/thread.cc", program), start[0], start[1]}, 0, 2, "the C library"},
 		{"Java", []names.Frame{mine, frame("Thread::call_run()", "", "/usr/lib/jvm/x/lib/server/libjvm.so"), frame("start_thread", "", libc)}, 0, 2, "the Java VM"},
+		{"Rust", append([]names.Frame{mine, frame("std::rt::lang_start_internal", "/rustc/59807616/library/std/src/rt.rs", program), entry}, start...), 0, 5, "the Rust runtime"},
+		{"main without debug information", append([]names.Frame{mine, frame("std::sort", "/usr/include/c++/12/bits/stl_algo.h", program), entry}, start...), 0, 3, "the C library"},
 		{"one alone", []names.Frame{mine, main, start[2]}, 0, 0, ""},
 		{"a callback", []names.Frame{mine, frame("qsort", "", libc), frame("qsort_r", "", libc), main}, 0, 0, ""},
 		{"no code of the user's", thread, 0, 0, ""},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,10 +26,10 @@ import (
 )
 
 func leaksCommand(c *desk.Desk) *shell.Command {
-	return &shell.Command{Name: "leaks", Group: shell.GroupAllocs, While: shell.RunsAlongside, Raw: true, Synopsis: "[N] [since MOMENT] [--strict] [--possible] [--reachable|--all] [--snapshot|--exit] [--exit-code] [--suppressions FILE] [if CONDITION]\n[N] growth [MOMENT ... | over TIME] [--strict] [--reachable|--all] [--snapshot|--exit] [--suppressions FILE]", Short: "show the stacks of lost blocks, or of all live blocks if there is no memory to search", Args: []shell.ArgKind{shell.ArgSince}, Run: c.Does(runLeaks),
+	return &shell.Command{Name: "leaks", Group: shell.GroupAllocs, While: shell.RunsAlongside, Raw: true, Synopsis: "[N] [since MOMENT] [--strict] [--indirect] [--possible] [--reachable|--all] [--snapshot|--exit] [--exit-code] [--suppressions FILE] [if CONDITION]\n[N] growth [MOMENT ... | over TIME] [--strict] [--reachable|--all] [--snapshot|--exit] [--suppressions FILE]", Short: "show the stacks of lost blocks, or of all live blocks if there is no memory to search", Args: []shell.ArgKind{shell.ArgSince}, Run: c.Does(runLeaks),
 		Long: "For a stopped process and for a core file, it searches memory for pointers to the live blocks, as LeakSanitizer and valgrind do. The roots are registers, stacks, global and thread-local variables and the program's own mappings.\n\n" +
-			"  definitely lost  nothing points to the block\n  indirectly lost  only lost blocks do\n  possibly lost    only interior pointers lead to it\n  still reachable  pointers to the starts of blocks lead from a root to it\n\n" +
-			"The stacks of lost blocks are listed, the worst first, each with the blocks that are indirectly lost through its blocks; --possible adds possibly lost blocks, --reachable lists the still reachable ones instead, --all lists all of them. Two kinds of blocks that have only interior pointers count as reachable: blocks with a header, where nearly all blocks from the same code are pointed to at the same offset, and pools, which are pointed to at many offsets. A line says how many; --strict counts them as possibly lost, as valgrind does. A leak whose stale pointers all have the same offset is mistaken for such blocks. Blocks that are older than the recording, or not in it, have no stack; they are counted in a separate row. With `if` only blocks that match are counted; for blocks without a stack only size and addr are known.\n\n" +
+			"  definitely lost  nothing points to the block\n  indirectly lost  only lost blocks do; of a circle of lost blocks the one that was allocated by the earliest stack is definitely lost\n  possibly lost    only interior pointers lead to it\n  still reachable  pointers to the starts of blocks lead from a root to it\n\n" +
+			"The stacks of lost blocks are listed, the worst first, each with the blocks that are indirectly lost through its blocks, and a circle if its blocks are on one. --indirect and --possible add the stacks of indirectly and possibly lost blocks, --reachable lists the still reachable ones instead, --all lists all of them. Two kinds of blocks that have only interior pointers count as reachable: blocks with a header, where nearly all blocks from the same code are pointed to at the same offset, and pools, which are pointed to at many offsets. A line says how many; --strict counts them as possibly lost, as valgrind does. A leak whose stale pointers all have the same offset is mistaken for such blocks. Blocks that are older than the recording, or not in it, have no stack; they are counted in a separate row. With `if` only blocks that match are counted; for blocks without a stack only size and addr are known.\n\n" +
 			"Go blocks have a table of their own, by type, with what holds the largest block of each type. They are live until a collection finds them unreachable: a Go block that nothing holds is garbage for the next collection, not a leak (docs/go.md). --reachable, --all and --strict do not change this table.\n\n" +
 			"Where there is no memory to search, in captures and after the program's end, it lists all blocks that are live at this moment, reachable or not; at the program's end these are all the blocks that it did not free. A line says so.\n\n" +
 			"After the blocks come the stacks of mappings that the program made and did not unmap; `help live` explains which mappings count.\n\nBlocks that language runtimes keep for themselves are left out, as in assert: stdio buffers, thread storage, locales, memory for exceptions. A line says how much memory they take; --strict lists them, and possibly lost blocks too.\n\n" +
@@ -44,6 +45,7 @@ type leaksAsked struct {
 	heaps.LeakQuestion
 	reachable, all bool
 	possible       bool   // rows of possibly lost blocks, too
+	indirect       bool   // likewise of indirectly lost ones
 	exit           bool   // when the program exits
 	exitCode       bool   // the command fails if there are leaks
 	file           string // of suppressions, "" none
@@ -92,7 +94,7 @@ func leaksOf(c *desk.Desk, in shell.Input) (leaksAsked, shell.Input, error) {
 			return q, in, fmt.Errorf("condition: %w", err)
 		}
 	}
-	q.Kinds = [4]bool{graph.Definite: !q.reachable, graph.Indirect: !q.reachable, graph.Possible: q.possible || q.Strict && !q.reachable, graph.Reachable: q.reachable}
+	q.Kinds = [4]bool{graph.Definite: !q.reachable, graph.Indirect: q.indirect, graph.Possible: q.possible || q.Strict && !q.reachable, graph.Reachable: q.reachable}
 	if q.all || !from.IsPresent() && !q.reachable {
 		q.Kinds = [4]bool{true, true, true, true}
 	}
@@ -109,6 +111,8 @@ func (q *leaksAsked) flag(name string) flags.Flag {
 		return flags.On(&q.all)
 	case "possible":
 		return flags.On(&q.possible)
+	case "indirect":
+		return flags.On(&q.indirect)
 	case "snapshot":
 		return flags.On(&q.Snapshot)
 	case "exit":
@@ -285,10 +289,12 @@ func noteUsable(o *screen.Output, a *heaps.LeakAnswer) {
 type leakRowView struct {
 	Reach string `json:"reach"`
 	stackRowView
-	WithBytes  uint64 `json:"indirectly_lost_bytes,omitempty"`
-	WithBlocks int    `json:"indirectly_lost_blocks,omitempty"`
-	Block      string `json:"block"` // the largest
-	Size       uint64 `json:"block_size"`
+	WithBytes  uint64   `json:"indirectly_lost_bytes,omitempty"`
+	WithBlocks int      `json:"indirectly_lost_blocks,omitempty"`
+	Block      string   `json:"block"` // the largest
+	Size       uint64   `json:"block_size"`
+	Circle     []string `json:"circle,omitempty"`
+	Circles    uint64   `json:"circles,omitempty"`
 }
 
 // reachKinds are the kinds, the worst first.
@@ -299,7 +305,7 @@ func showLeaks(c *desk.Desk, in shell.Input, q leaksAsked, a *heaps.LeakAnswer, 
 	for _, r := range a.Rows {
 		row := r.StackRow
 		row.LiveBytes, row.LiveBlocks = r.Bytes, r.Blocks
-		views = append(views, leakRowView{r.Reach.String(), viewStackRow(row), r.With.Bytes, r.With.Blocks, fmt.Sprintf("%#x", r.Block.Addr), r.Block.Size})
+		views = append(views, leakRowView{r.Reach.String(), viewStackRow(row), r.With.Bytes, r.With.Blocks, fmt.Sprintf("%#x", r.Block.Addr), r.Block.Size, r.Members, r.Circle.Times})
 	}
 	var since string
 	if !q.Since.IsPresent() {
@@ -376,7 +382,7 @@ func (q *leaksAsked) command(n int) string {
 	for _, f := range []struct {
 		on   bool
 		flag string
-	}{{q.Strict, "--strict"}, {q.possible, "--possible"}, {q.reachable, "--reachable"}, {q.all, "--all"}} {
+	}{{q.Strict, "--strict"}, {q.possible, "--possible"}, {q.indirect, "--indirect"}, {q.reachable, "--reachable"}, {q.all, "--all"}} {
 		if f.on {
 			words = append(words, f.flag)
 		}
@@ -412,6 +418,29 @@ func printLeakRow(c *desk.Desk, o *screen.Output, a *heaps.LeakAnswer, r *heaps.
 	}
 	o.Printf("%s, of %s allocated%s\n", head, units.Grouped(r.Count), rate)
 	printUserFrames(c, o, r.StackRow.Stack, "")
+	if len(r.Members) > 0 {
+		o.Printf("circle of %s, %s: %s\n", units.Count(len(r.Members), "block"), units.Count(r.Circle.Times, "time"), inCircle(o, r.Members))
+	}
+}
+
+// shownMembers is how many blocks of a circle are named.
+const shownMembers = 6
+
+// inCircle names the blocks of a circle, each of which points to the next.
+func inCircle(o *screen.Output, members []string) string {
+	if slices.Equal(members[1:], members[:len(members)-1]) {
+		return "all " + o.Names.Short(members[0])
+	}
+	var names []string
+	for i, name := range append(slices.Clip(members), members[0]) {
+		switch left := len(members) - i; {
+		case i < shownMembers-1 || left <= 1:
+			names = append(names, o.Names.Short(name))
+		case i == shownMembers-1:
+			names = append(names, fmt.Sprintf("(%d more)", left-1))
+		}
+	}
+	return strings.Join(names, " -> ")
 }
 
 // printReach prints how much is held in each way.
@@ -426,6 +455,8 @@ func printReach(o *screen.Output, q leaksAsked, a *heaps.LeakAnswer) {
 		case q.Kinds[k]:
 		case k == graph.Reachable:
 			row[3] = screen.Guess("(leaks --reachable)")
+		case k == graph.Indirect:
+			row[3] = screen.Guess("(leaks --indirect)")
 		case k == graph.Possible:
 			row[3] = screen.Guess("(leaks --possible)")
 		}

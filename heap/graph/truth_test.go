@@ -381,6 +381,7 @@ func compare(t *testing.T, name string, h *testHeap) {
 		}
 	}
 	want.paths(t, name, g, counted)
+	want.circles(t, name, g)
 	want.retained(t, name, g)
 	want.groups(t, name, g)
 	want.rootGroups(t, name, g)

@@ -49,6 +49,7 @@ type LeakRow struct {
 	memory.LeakRow
 	query.StackRow              // with the stack of blocks that have one
 	Block          memory.Block // the largest
+	Members        []string     // of Circle: what its blocks are
 }
 
 // Doubts are what makes it less certain who holds the blocks.
@@ -198,6 +199,9 @@ func (h *Heap) Leaks(ctx context.Context, q LeakQuestion) (*LeakAnswer, error) {
 			a.add(&q, m, stacks, row)
 		}
 	}
+	for i := range a.Rows {
+		a.Rows[i].nameCircle(h.types, m, r)
+	}
 	if a.Behind.Blocks > 0 {
 		if a.Headers, err = h.headers(ctx, m, r); err != nil {
 			return nil, err
@@ -270,6 +274,20 @@ func (a *LeakAnswer) add(q *LeakQuestion, m *memory.Image, stacks *query.BlockSt
 		out.StackRow = stacks.Row(row.Stack)
 	}
 	a.Rows = append(a.Rows, out)
+}
+
+// nameCircle names the blocks of the circle: by their types, or else by the functions that they belong to.
+func (row *LeakRow) nameCircle(types *BlockTypes, m *memory.Image, r *query.Recording) {
+	for _, i := range row.Circle.Blocks {
+		b, name := m.Block(i), "a block"
+		if r != nil && b.Stack != 0 {
+			name += " of " + r.Site(b.Stack, b.Seq).Function
+		}
+		if typ := types.Of(&b); typ != nil && !typ.Unnamed() {
+			name = typ.Object()
+		}
+		row.Members = append(row.Members, name)
+	}
 }
 
 // A Header is what users of a function's blocks skip: they have pointers behind it.

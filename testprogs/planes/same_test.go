@@ -47,6 +47,7 @@ var subjects = []subject{
 	{name: "basic", flags: []string{"CC=musl-gcc"}},
 	{name: "basic", flags: []string{"CC=musl-gcc", "-static"}},
 	{name: "calls"},
+	{name: "circle"},
 	{name: "contended"},
 	{name: "control"},
 	{name: "crashes", args: []string{"bus"}},
