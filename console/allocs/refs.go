@@ -15,6 +15,7 @@ import (
 	"hdb/internal/units"
 	"hdb/names"
 	"hdb/session/heaps"
+	"hdb/values/blocktype"
 )
 
 func refsCommands(c *desk.Desk) []*shell.Command {
@@ -140,7 +141,7 @@ func holderText(o *screen.Output, h *heaps.Holder) string {
 	text := ""
 	switch h.Kind {
 	case heaps.HeldByGlobal:
-		text = "global " + h.Name
+		text = "global " + blocktype.Public(h.Name)
 		if h.Name == "" {
 			text = fmt.Sprintf("%s at %#x", h.Region.Kind, h.At)
 		}
@@ -156,7 +157,7 @@ func holderText(o *screen.Output, h *heaps.Holder) string {
 		case h.Name == "":
 			text += fmt.Sprintf("frame %d %s, stack at %#x", h.Frame.Num, o.Names.Short(h.Frame.Name()), h.At)
 		default:
-			text += fmt.Sprintf("frame %d %s, variable %s", h.Frame.Num, o.Names.Short(h.Frame.Name()), h.Name)
+			text += fmt.Sprintf("frame %d %s, variable %s", h.Frame.Num, o.Names.Short(h.Frame.Name()), blocktype.Public(h.Name))
 		}
 	case heaps.HeldByRegister:
 		text = fmt.Sprintf("thread %d, register %s", h.Thread, h.Name)
@@ -176,7 +177,7 @@ func holderText(o *screen.Output, h *heaps.Holder) string {
 	case heaps.HeldByBlock:
 		member := fmt.Sprintf("byte %s", units.Grouped(h.Field))
 		if h.Name != "" {
-			member = "member " + strings.TrimPrefix(h.Name, ".")
+			member = "member " + memberName(h)
 		}
 		text = member + " of " + heldText(o, h.Block)
 		if h.Block.Reach != graph.Reachable {
@@ -199,12 +200,21 @@ func holderText(o *screen.Output, h *heaps.Holder) string {
 	return text
 }
 
+// hasReserved reports whether an expression goes through members of libraries.
+func hasReserved(expr string) bool {
+	members := strings.ReplaceAll(expr, "->", ".")
+	return blocktype.Public(members) != members
+}
+
+// memberName is the member of a block that points to another.
+func memberName(h *heaps.Holder) string { return strings.TrimPrefix(blocktype.Public(h.Name), ".") }
+
 // localText is a word in thread-local storage.
 func localText(h *heaps.Holder) string {
 	text := "thread-local storage"
 	switch {
 	case h.Name != "":
-		text = "thread-local " + h.Name
+		text = "thread-local " + blocktype.Public(h.Name)
 	case h.Local != nil:
 		text = fmt.Sprintf("byte %s of the thread-local storage", units.Grouped(h.Local.Offset))
 	}
@@ -312,8 +322,9 @@ func showPath(c *desk.Desk, in shell.Input, a *heaps.PathAnswer) {
 	c.AnswerOfMemory(in, struct {
 		heldView
 		Expression string `json:"expression,omitempty"`
+		In         string `json:"held_in,omitempty"`
 		Steps      []step `json:"steps"`
-	}{viewHeld(&a.Block), a.Expression, steps}, func(o *screen.Output) {
+	}{viewHeld(&a.Block), a.Expression, a.In, steps}, func(o *screen.Output) {
 		printHeld(o, a.Addr, &a.Block)
 		printPath(o, a)
 	})
@@ -347,7 +358,7 @@ func printPath(o *screen.Output, a *heaps.PathAnswer) {
 			case s.Holder.Kind == heaps.HeldByTLS:
 				member = localText(&s.Holder)
 			case s.Holder.Name != "":
-				member = strings.TrimPrefix(s.Holder.Name, ".")
+				member = memberName(&s.Holder)
 			}
 			if s.Holder.Into != 0 {
 				member += fmt.Sprintf(" (to byte %s)", units.Grouped(s.Holder.Into))
@@ -356,14 +367,18 @@ func printPath(o *screen.Output, a *heaps.PathAnswer) {
 		}
 		o.Printf("  -> %s\n", heldText(o, &s.To))
 	}
-	if a.Expression != "" && len(a.Steps) > 1 && !long {
-		where := ""
-		for i := range a.Steps {
-			if h := &a.Steps[i].Holder; h.Kind == heaps.HeldByTLS && h.Thread != 0 {
-				where = fmt.Sprintf(" in thread %d", h.Thread)
-			}
+	where := ""
+	for i := range a.Steps {
+		if h := &a.Steps[i].Holder; h.Kind == heaps.HeldByTLS && h.Thread != 0 {
+			where = fmt.Sprintf(" in thread %d", h.Thread)
 		}
+	}
+	switch {
+	case len(a.Steps) == 1:
+	case a.Expression != "" && !long && !hasReserved(a.Expression):
 		o.Printf("it is %s%s\n", a.Expression, where)
+	case a.In != "":
+		o.Printf("it is in %s%s\n", a.In, where)
 	}
 }
 

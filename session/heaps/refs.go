@@ -127,6 +127,7 @@ type PathAnswer struct {
 	Block      HeldBlock
 	Steps      []PathStep // none: no root leads there
 	Expression string     // of the program's language, if all words on the way have names
+	In         string     // the variable that the way begins at, and the members on it but for those of libraries; "" not known
 }
 
 // Path is a shortest way from a root to the block around an address.
@@ -149,7 +150,34 @@ func (h *Heap) Path(ctx context.Context, at uint64) (*PathAnswer, error) {
 		a.Steps = append(a.Steps, s)
 	}
 	a.Expression = expr.text
+	a.In = within(a.Steps)
 	return a, nil
+}
+
+// within is what PathAnswer has as In. It ends where the name of a member is not known.
+func within(steps []PathStep) string {
+	in, last := "", ""
+	for i := range steps {
+		h := &steps[i].Holder
+		name := blocktype.Public(h.Name)
+		switch {
+		case i == 0 || h.Kind == HeldByTLS:
+			if in = name; !h.Typed {
+				return ""
+			}
+		case !h.Typed:
+			return in
+		case name == h.Name && blocktype.Reserved(name): // a library's alone
+		case name == last: // the next node of a list
+			in = strings.TrimSuffix(in, "...") + "..."
+		case strings.HasPrefix(name, "["):
+			in += name
+		default:
+			in += "->" + strings.TrimPrefix(name, ".")
+		}
+		last = name
+	}
+	return in
 }
 
 // pointerChain is a chain of pointers that debug information describes.

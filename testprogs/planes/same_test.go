@@ -175,6 +175,7 @@ var subjects = []subject{
 	{name: "wide"},
 	{name: "worker", args: []string{"4"}, loose: true},
 	{name: "workers", loose: true},
+	{name: "within"},
 	{name: "wrapped"},
 }
 

@@ -122,6 +122,10 @@ func Member(t *values.Type, off int64) (text string, typ *values.Type) {
 	for range maxNested {
 		switch s := t.Strip(); s.Kind {
 		case values.Struct:
+			if in := buffered(s); in != nil {
+				t = in
+				continue
+			}
 			f := fieldAt(s, off)
 			if f == nil {
 				return "", nil
@@ -148,6 +152,60 @@ func Member(t *values.Type, off int64) (text string, typ *values.Type) {
 	return "", nil
 }
 
+// buffered is the type of the object that a buffer of libstdc++ has room for, nil of other types: nodes of containers and blocks
+// of shared pointers keep their objects there.
+func buffered(t *values.Type) *values.Type {
+	if strings.HasPrefix(t.Name, "__gnu_cxx::__aligned_buffer<") || strings.HasPrefix(t.Name, "__gnu_cxx::__aligned_membuf<") {
+		return t.TemplateType("_Tp")
+	}
+	return nil
+}
+
+// Public is a name that Member tells without the members of libraries on the way, whose names the C++ standard reserves: .cache for
+// .cache._M_t._M_impl._M_header. It is the whole name if there is nothing else.
+func Public(text string) string {
+	var b strings.Builder
+	for i, part := range strings.SplitAfter(text, ".") {
+		name := strings.TrimSuffix(part, ".")
+		index := ""
+		if k := strings.IndexByte(name, '['); k >= 0 {
+			name, index = name[:k], name[k:]
+		}
+		switch {
+		case i > 0 && Reserved(name):
+			b.WriteString(index)
+		case i > 0 && name != "":
+			b.WriteString("." + name + index)
+		default:
+			b.WriteString(name + index)
+		}
+	}
+	if b.Len() == 0 {
+		return text
+	}
+	return b.String()
+}
+
+// Reserved reports whether a member's name is one that C++ reserves for its library.
+func Reserved(name string) bool {
+	name = strings.TrimPrefix(name, ".")
+	return strings.HasPrefix(name, "_M_") || strings.HasPrefix(name, "__")
+}
+
+// empty reports whether a class has no data: its one byte overlaps what others have there.
+func empty(t *values.Type, depth int) bool {
+	s := t.Strip()
+	if s.Kind != values.Struct || depth > maxNested {
+		return false
+	}
+	for _, f := range s.Fields() {
+		if !f.Static && (f.Type == nil || !empty(f.Type, depth+1)) {
+			return false
+		}
+	}
+	return true
+}
+
 // fieldAt is the member or base class of a struct that an offset is in, of those of a union the first
 // pointer, without one the first. It is nil for padding and for bit fields.
 func fieldAt(t *values.Type, off int64) *values.Field {
@@ -155,7 +213,7 @@ func fieldAt(t *values.Type, off int64) *values.Field {
 	fields := t.Fields()
 	for i := range fields {
 		f := &fields[i]
-		if f.Static || f.Virtual || f.Type == nil || f.BitSize > 0 || off < f.Offset || off-f.Offset >= f.Type.Size() {
+		if f.Static || f.Virtual || f.Type == nil || f.BitSize > 0 || off < f.Offset || off-f.Offset >= f.Type.Size() || empty(f.Type, 0) {
 			continue
 		}
 		if found == nil || f.Type.Strip().Kind == values.Pointer && found.Type.Strip().Kind != values.Pointer {
