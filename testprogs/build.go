@@ -16,6 +16,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,7 +28,8 @@ import (
 // or .go, building it unless the cache has it for the same sources, flags
 // and compiler. The flags follow those that the source asks for itself in
 // its head (see directives). CC=COMPILER among the flags chooses another
-// compiler; STRIP removes the symbol table after the build. A compiler or
+// compiler; STRIP removes the symbol table after the build; PYTHON makes an
+// extension of Debian's python3, name.so, with the link name. A compiler or
 // library that is missing fails the test and names its Debian package.
 func Build(t testing.TB, name string, flags ...string) string {
 	t.Helper()
@@ -198,11 +201,7 @@ func (j job) notOlder(program string) error {
 	if err != nil {
 		return err
 	}
-	sources := []string{j.path}
-	for _, also := range j.head.also {
-		sources = append(sources, j.beside(also))
-	}
-	for _, path := range sources {
+	for _, path := range append(j.others(), j.path) {
 		src, err := os.Stat(path)
 		if err != nil {
 			return err
@@ -228,8 +227,15 @@ func (j job) key() (string, error) {
 		return "", err
 	}
 	fmt.Fprintf(h, "%q %s\n", l.flags, version)
-	for _, also := range j.head.also {
-		f, err := os.Open(j.beside(also))
+	if slices.Contains(j.head.flags, "PYTHON") {
+		include, err := pythonInclude()
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintln(h, include)
+	}
+	for _, path := range j.others() {
+		f, err := os.Open(path)
 		if err != nil {
 			return "", err
 		}
@@ -247,6 +253,20 @@ func (j job) key() (string, error) {
 		h.Write(header)
 	}
 	return fmt.Sprintf("%x", h.Sum(nil)[:8]), nil
+}
+
+// quoted matches what a source includes from its own folder.
+var quoted = regexp.MustCompile(`(?m)^#include "([^"/]+)"`)
+
+// others are the files that the program is made from in addition to its source.
+func (j job) others() (paths []string) {
+	for _, also := range j.head.also {
+		paths = append(paths, j.beside(also))
+	}
+	for _, m := range quoted.FindAllSubmatch(j.src, -1) {
+		paths = append(paths, filepath.Join(filepath.Dir(j.path), string(m[1])))
+	}
+	return paths
 }
 
 func (j job) beside(also []string) string {
@@ -267,6 +287,12 @@ func (j job) command(path string, flags []string) (l language, compiler string, 
 		switch cc, ok := strings.CutPrefix(f, "CC="); {
 		case ok:
 			compiler = cc
+		case f == "PYTHON":
+			include, err := pythonInclude()
+			if err != nil {
+				return l, "", nil, err
+			}
+			args = append(args, "-shared", "-fPIC", "-I"+include)
 		case f != "STRIP":
 			args = append(args, f)
 		}
@@ -282,7 +308,14 @@ func (j job) compile(dir string) error {
 		}
 	}
 	flags := append(append([]string{}, j.head.flags...), j.flags...)
-	return j.one(j.path, filepath.Join(dir, j.name), flags)
+	program := filepath.Join(dir, j.name)
+	if !slices.Contains(flags, "PYTHON") {
+		return j.one(j.path, program, flags)
+	}
+	if err := j.one(j.path, program+".so", flags); err != nil {
+		return err
+	}
+	return os.Symlink(j.name+".so", program)
 }
 
 func (j job) one(path, out string, flags []string) error {

@@ -58,15 +58,24 @@ func buildCython(name, path string, flags []string) (string, error) {
 	return built, nil
 }
 
-// cythonize makes the extension in tmp, which becomes dir.
-func cythonize(name, path, tmp, dir string, flags []string) error {
+// pythonInclude is the folder of the headers of Debian's python3.
+func pythonInclude() (string, error) {
 	include, err := exec.Command("/usr/bin/python3", "-c", "import sysconfig; print(sysconfig.get_paths()['include'])").Output()
 	if err != nil {
-		return fmt.Errorf("/usr/bin/python3: %w%s", err, remedy("python3", err, ""))
+		return "", fmt.Errorf("/usr/bin/python3: %w%s", err, remedy("python3", err, ""))
+	}
+	return strings.TrimSpace(string(include)), nil
+}
+
+// cythonize makes the extension in tmp, which becomes dir.
+func cythonize(name, path, tmp, dir string, flags []string) error {
+	include, err := pythonInclude()
+	if err != nil {
+		return err
 	}
 	c := filepath.Join(tmp, name+".c")
 	generate := []string{"-3", "-o", c}
-	compile := []string{"-g", "-shared", "-fPIC", "-I" + strings.TrimSpace(string(include)), "-fdebug-prefix-map=" + tmp + "=" + dir,
+	compile := []string{"-g", "-shared", "-fPIC", "-I" + include, "-fdebug-prefix-map=" + tmp + "=" + dir,
 		"-o", filepath.Join(tmp, name+".so"), c}
 	for _, f := range flags {
 		switch {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// debianPackage names the Debian package of each tool and library that a test
+// debianPackage names the Debian package of each tool, library and header that a test
 // may miss.
 func debianPackage(thing string) string {
 	switch thing {
@@ -42,6 +42,8 @@ func debianPackage(thing string) string {
 		return "libclang-rt-14-dev"
 	case "stdc++":
 		return "g++"
+	case "Python.h":
+		return "python3-dev"
 	}
 	return ""
 }
@@ -71,15 +73,20 @@ func Library(t testing.TB, name string) string {
 	return path
 }
 
-var missingLibrary = regexp.MustCompile(`cannot find (?:-l|/\S*/lib)(clang_rt|\S+?)(?:\.|:? )`)
+var (
+	missingLibrary = regexp.MustCompile(`cannot find (?:-l|/\S*/lib)(clang_rt|\S+?)(?:\.|:? )`)
+	missingHeader  = regexp.MustCompile(`fatal error: (\S+\.h): No such file`)
+)
 
-// remedy is the next step after a tool was missing or missed a library, to
+// remedy is the next step after a tool was missing or missed a library or header, to
 // follow the error's text; empty when there is none to offer.
 func remedy(tool string, err error, output string) string {
 	thing := ""
 	if errors.Is(err, exec.ErrNotFound) {
 		thing = tool
 	} else if m := missingLibrary.FindStringSubmatch(output); m != nil {
+		thing = m[1]
+	} else if m := missingHeader.FindStringSubmatch(output); m != nil {
 		thing = m[1]
 	}
 	return install(thing)
