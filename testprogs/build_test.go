@@ -88,6 +88,10 @@ func TestRemedy(t *testing.T) {
 		t.Errorf("musl-gcc: %q", got)
 	}
 	ld := "/usr/bin/ld: cannot find -ljemalloc: No such file or directory\n"
+	header := "tokens.c:4:10: fatal error: Python.h: No such file or directory\n"
+	if got := remedy("gcc", os.ErrInvalid, header); got != " (apt-get install python3-dev)" {
+		t.Errorf("Python.h missing: %q", got)
+	}
 	rt := "/usr/bin/ld: cannot find /usr/lib/llvm-14/lib/clang/14.0.6/lib/linux/libclang_rt.msan-x86_64.a: No such file or directory\n"
 	if got := remedy("clang", os.ErrInvalid, rt); got != " (apt-get install libclang-rt-14-dev)" {
 		t.Errorf("clang's runtime missing: %q", got)
@@ -124,6 +128,12 @@ var behaviours = []struct {
 	{name: "heldmodules"},
 	{name: "suppressed"},
 	{name: "growing"},
+	{name: "importer", want: "ready\n9000 orders parsed\nidle\n"},
+	{name: "importer_fixed", want: "ready\n9000 orders parsed\nidle\n"},
+	{name: "thumbnails", want: "20 pictures\n"},
+	{name: "thumbnails_fixed", want: "20 pictures\n"},
+	{name: "search", args: []string{"-fixed"}, want: "round 0: 1 goroutines\nround 1: 1 goroutines\nround 2: 1 goroutines\n"},
+	{name: "search", want: "round 0: 41 goroutines\nround 1: 81 goroutines\nround 2: 121 goroutines\n"},
 	{name: "exiting", state: "exit status 3"},
 	{name: "signalstack", state: "exit status 3"},
 	{name: "threadlocal"},
