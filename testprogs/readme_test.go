@@ -118,6 +118,8 @@ var tutorialWords = []struct {
 	form string
 }{
 	{regexp.MustCompile(`(?m)^\(hdb\) pipe (.*?) \| .*$`), "(hdb) $1"}, // which the page shows shortened, too
+	{regexp.MustCompile(`\(hdb\) source refs.hdb`), "(hdb) refs -path {one}"},
+	{regexp.MustCompile(`#(?:N|[0-9]{3,})`), "#N"},
 	{regexp.MustCompile(`/usr/bin/python3 -I -S \{src\}/python/`), "python3 "},
 	{regexp.MustCompile(`\{src\}/(?:python/)?|\{build\}/`), ""},
 	{regexp.MustCompile(`\{(?:addr|pid)[0-9]+\}`), "{one}"},
