@@ -117,8 +117,8 @@ var tutorialWords = []struct {
 	re   *regexp.Regexp
 	form string
 }{
-	{regexp.MustCompile(`(?m)^\(hdb\) pipe (.*?) \| .*$`), "(hdb) $1"}, // which the page shows shortened, too
-	{regexp.MustCompile(`\(hdb\) source refs.hdb`), "(hdb) refs -path {one}"},
+	{regexp.MustCompile(`(?m)^\(hdb\) pipe (.*?) \| .*$`), "(hdb) $1"},                                       // which the page shows shortened, too
+	{regexp.MustCompile(`\(hdb\) (?:source refs\.hdb|(?:py refs|refs -path) \{addr[0-9]+\})`), "(hdb) refs"}, // sessions write the address to a file
 	{regexp.MustCompile(`#(?:N|[0-9]{3,})`), "#N"},
 	{regexp.MustCompile(`/usr/bin/python3 -I -S \{src\}/python/`), "python3 "},
 	{regexp.MustCompile(`\{src\}/(?:python/)?|\{build\}/`), ""},
