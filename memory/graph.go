@@ -33,10 +33,13 @@ func (g *Graph) each(edges iter.Seq[graph.Edge]) iter.Seq[graph.Edge] {
 	}
 }
 
-// Path is a shortest chain of edges to a block, as [graph.Graph.Path] finds it; from the stack of a goroutine only
-// if no other root is near: what functions hold while they run says less.
-func (g *Graph) Path(block int) []graph.Edge {
-	path := g.Graph.Path(block, func(e graph.Edge) bool { return g.Root(e).Kind == OfGoroutine })
+// Path is a shortest chain of edges to a block, as [graph.Graph.Path] finds it; from the stack of a goroutine, a register and
+// a word that passing reports only if no other root is near: what functions hold while they run says less.
+func (g *Graph) Path(block int, passing func(graph.Edge) bool) []graph.Edge {
+	path := g.Graph.Path(block, func(e graph.Edge) bool {
+		kind := g.Root(e).Kind
+		return kind == OfGoroutine || kind == InRegister || passing != nil && passing(e)
+	})
 	for i := range path {
 		path[i] = g.shown(path[i])
 	}

@@ -91,24 +91,6 @@ func (p *Program) VariableAt(m Module, name string, at addr.Run) *Value {
 			return &v
 		}
 	}
-	if i := strings.LastIndex(name, "::"); i > 0 {
-		return p.staticAt(name[:i], name[i+2:], at)
-	}
-	return nil
-}
-
-// staticAt is the static variable of a function that an address is in. The function may be told with its parameters.
-func (p *Program) staticAt(function, name string, at addr.Run) *Value {
-	outer := []string{function}
-	if i := strings.IndexByte(function, '('); i > 0 {
-		outer = append(outer, function[:i])
-	}
-	for _, of := range outer {
-		v, ok := lookup{language{prog: p}}.staticOf(of, name)
-		if low, has := v.Addr(); ok && has && v.Type != nil && low <= at && uint64(at-low) < uint64(max(v.Type.Size(), 1)) {
-			return &v
-		}
-	}
 	return nil
 }
 

@@ -154,7 +154,7 @@ const (
 // way is the way from a root to a block, as memory.Graph.Path finds it, in words, "" without one. Of a block of no known
 // type it has the offset of the word.
 func (n *namer) way(block int) string {
-	path := n.g.Path(block)
+	path := n.g.Path(block, n.nameless)
 	if len(path) == 0 {
 		return ""
 	}

@@ -3,6 +3,8 @@ package heaps
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"unicode"
 
 	"hdb/heap/regions"
 	"hdb/inferior"
@@ -59,6 +61,9 @@ func (h *placeNames) variable(module, name string, at addr.Run) (n named) {
 			}
 			v := h.values.World.VariableAt(values.Module{Obj: o.Object, Bias: o.Bias}, name, at)
 			if v == nil {
+				v = h.static(name, at)
+			}
+			if v == nil {
 				continue
 			}
 			base, _ := v.Addr()
@@ -69,6 +74,24 @@ func (h *placeNames) variable(module, name string, at addr.Run) (n named) {
 		}
 	})
 	return n
+}
+
+// static is the static variable of a function that is at a place and has that symbol, nil if debug information has none.
+func (h *placeNames) static(symbol string, at addr.Run) *values.Value {
+	i := strings.LastIndex(symbol, "::")
+	if i < 0 {
+		return nil
+	}
+	function, _, _ := strings.Cut(symbol[:i], "(") // its parameters
+	name := function + symbol[i:]
+	if strings.ContainsFunc(name, func(c rune) bool { return c != ':' && c != '_' && !unicode.IsLetter(c) && !unicode.IsDigit(c) }) {
+		return nil // no name alone
+	}
+	v, err := h.values.World.Eval(nil, name)
+	if low, ok := v.Addr(); err != nil || !ok || v.Type == nil || at < low || int64(at-low) >= max(v.Type.Size(), 1) {
+		return nil
+	}
+	return &v
 }
 
 // A stackView is the frames of a thread with their variables, as far as they were asked for.

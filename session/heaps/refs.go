@@ -127,7 +127,7 @@ type PathAnswer struct {
 	Block      HeldBlock
 	Steps      []PathStep // none: no root leads there
 	Expression string     // of the program's language, if all words on the way have names
-	In         string     // the variable that the way begins at, and the members on it but for those of libraries; "" not known
+	In         string     // the variable that the way begins at, and the members on it that are not a library's; "" not known
 }
 
 // Path is a shortest way from a root to the block around an address.
@@ -139,7 +139,7 @@ func (h *Heap) Path(ctx context.Context, at uint64) (*PathAnswer, error) {
 	n := h.namer(m, g)
 	a := &PathAnswer{Addr: at, Block: n.block(i)}
 	expr := pointerChain{}
-	for _, e := range g.Path(i) {
+	for _, e := range g.Path(i, n.nameless) {
 		s := PathStep{n.holder(e), n.block(e.To)}
 		if name, ok := expr.step(n, e, &s.Holder); ok && e.From >= 0 {
 			s.Holder.Name, s.Holder.Typed = name, true
@@ -154,9 +154,18 @@ func (h *Heap) Path(ctx context.Context, at uint64) (*PathAnswer, error) {
 	return a, nil
 }
 
+// nameless reports whether the word of a root is one of a stack that no variable is known to have.
+func (n *namer) nameless(e graph.Edge) bool {
+	if r := n.g.Root(e); r.Kind != memory.InRegion || r.Region.Kind != regions.Stack {
+		return false
+	}
+	return n.holder(e).Name == ""
+}
+
 // within is what PathAnswer has as In. It ends where the name of a member is not known.
 func within(steps []PathStep) string {
 	in, last := "", ""
+	indexed := true // what the pointer before leads to has its elements by their numbers
 	for i := range steps {
 		h := &steps[i].Holder
 		name := blocktype.Public(h.Name)
@@ -170,12 +179,13 @@ func within(steps []PathStep) string {
 		case name == h.Name && blocktype.Reserved(name): // a library's alone
 		case name == last: // the next node of a list
 			in = strings.TrimSuffix(in, "...") + "..."
+		case strings.HasPrefix(name, "[") && !indexed: // a bucket
 		case strings.HasPrefix(name, "["):
 			in += name
 		default:
 			in += "->" + strings.TrimPrefix(name, ".")
 		}
-		last = name
+		last, indexed = name, name == h.Name || strings.HasSuffix(h.Name, "._M_start") || strings.HasSuffix(h.Name, ".__begin_")
 	}
 	return in
 }
