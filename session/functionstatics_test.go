@@ -7,9 +7,9 @@ import (
 	"hdb/values"
 )
 
-// TestStaticsOfFunctions asks for static variables by their functions, which gdb writes FUNCTION::VARIABLE: of a program that does
-// not run, of one that does, where a function is a function of its own and where all of it was inlined. A function has none of another that was
-// inlined into it.
+// TestStaticsOfFunctions asks for variables by their functions, which gdb writes FUNCTION::VARIABLE: for static ones of a program
+// that does not run and of one that does, where a function is a function of its own and where all of it was inlined; and for others
+// of a function that is on the stack. A function has none of another that was inlined into it.
 func TestStaticsOfFunctions(t *testing.T) {
 	for _, flag := range []string{"-O0", "-O2"} {
 		s := open(t, "basic")
@@ -29,6 +29,7 @@ func TestStaticsOfFunctions(t *testing.T) {
 			t.Fatal(err)
 		}
 		must(t)(s.Run(nil))
+		ask("at printf", map[string]string{"main::local": "7", "'main'::local": "7", "rounds::local": ""})
 		ask("at printf", map[string]string{"main::total": "48", "rounds::total": "8", "rounds::only": "6", "main::only": "", "rounds::none": ""})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"hdb/internal/addr"
+	"hdb/symbols/dwarf"
 	"hdb/symbols/dwarf/scope"
 	"hdb/symbols/elf"
 )
@@ -347,4 +348,13 @@ func (f *finder) symbol(s Sym, from Provenance) {
 	}
 	fn.IFunc = s.IFunc
 	f.add(fn)
+}
+
+// CalledBy reports whether a call that was inlined is of the function.
+func (fn *Function) CalledBy(call dwarf.DIE) bool {
+	d := scope.Describe(call)
+	if d.Linkage != "" && fn.Linkage != "" {
+		return d.Linkage == fn.Linkage // of overloads and namespaces one alone
+	}
+	return d.Name == fn.Name
 }

@@ -544,10 +544,7 @@ func (e *evaluator) name(name string) (Value, error) {
 		return v, err
 	}
 	if i := strings.LastIndex(name, "::"); i > 0 {
-		if v, ok := e.staticOf(name[:i], name[i+2:]); ok {
-			return v, nil
-		}
-		if v, ok := e.localOf(name[:i], name[i+2:]); ok {
+		if v, ok := e.variableOf(name[:i], name[i+2:]); ok {
 			return v, nil
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"hdb/internal/addr"
-	"hdb/symbols"
 	"hdb/symbols/dwarf"
 	"hdb/symbols/dwarf/scope"
 )
@@ -412,6 +411,15 @@ func (l lookup) localOf(function, name string) (Value, bool) {
 	return Value{}, false
 }
 
+// variableOf is a variable of a function: a static one, else one of its innermost frame.
+func (l lookup) variableOf(function, name string) (Value, bool) {
+	static, is := l.staticOf(function, name)
+	if local, ok := l.localOf(function, name); ok && (!is || static.err != nil) { // not static if it has no value without a frame
+		return local, true
+	}
+	return static, is
+}
+
 // inFile is a variable or function of the unit of that source file, or a variable of the
 // function of that name.
 func (l lookup) inFile(file, name string) (Value, error) {
@@ -423,7 +431,7 @@ func (l lookup) inFile(file, name string) (Value, error) {
 			}
 		}
 	}
-	if v, ok := l.staticOf(file, name); ok {
+	if v, ok := l.variableOf(file, name); ok {
 		return v, nil
 	}
 	return Value{}, &NoSymbolError{"'" + file + "'::" + name}
@@ -443,7 +451,7 @@ func (l lookup) staticOf(outer, name string) (Value, bool) {
 			for _, s := range m.Obj.DWARF.Scopes(fn.Low) {
 				of := s.Blocks[len(s.Blocks)-1] // the function, or the call that was inlined
 				inlined := of.Off != s.Physical.Off
-				if fn.Inlined != inlined || inlined && !isCalled(of, fn) {
+				if fn.Inlined != inlined || inlined && !fn.CalledBy(of) {
 					continue
 				}
 				if d, ok := staticIn(of, name); ok {
@@ -456,15 +464,6 @@ func (l lookup) staticOf(outer, name string) (Value, bool) {
 		}
 	}
 	return Value{}, false
-}
-
-// isCalled reports whether a call that was inlined is of the function.
-func isCalled(call dwarf.DIE, fn symbols.Function) bool {
-	d := scope.Describe(call)
-	if d.Linkage != "" && fn.Linkage != "" {
-		return d.Linkage == fn.Linkage // of overloads and namespaces one alone
-	}
-	return d.Name == fn.Name
 }
 
 // staticIn is a variable of a function, which is in no other that was inlined there.

@@ -12,7 +12,8 @@ static int rounds(void)
 int main(void)
 {
         static int total = 40;
+        volatile int local = 7;
         total += rounds();
-        printf("%d\n", total);
-        return 0;
+        printf("%d\n", total + local);
+        return local - 7;
 }
