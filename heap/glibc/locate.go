@@ -179,6 +179,7 @@ type parameters struct {
 	mmaps         uint64 // n_mmaps: how many there are
 	counted       bool   // mmaps is known
 	mmapThreshold uint64
+	hugePage      uint64 // thp_pagesize: in units of which the top is given back, 0: of pages
 	tcacheCount   uint16 // tcache_count: how many chunks a list of a tcache may have
 }
 
@@ -244,6 +245,9 @@ func (l *stateLayout) parametersAt(s section, i int) parameters {
 	}
 	p.start = p.at - addr.Run(8*first)
 	p.mmapThreshold = s.word(i - first + 2) // behind trim_threshold and top_pad
+	if huge := s.word(i - first + 5 + l.thpMode); p.counted && first >= 12 && huge&(huge-1) == 0 && huge >= pageSize {
+		p.hugePage = huge // behind arena_test, arena_max and thp_mode
+	}
 	return p
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
 	"syscall"
 	"testing"
 )
@@ -14,42 +13,54 @@ import (
 // however few of them stay in the way.
 func TestTrim(t *testing.T) {
 	program := compiled(t, "nodes.c", "-O1")
-	for _, oneOf := range []int{40, 400, 40000} {
-		t.Run(strconv.Itoa(oneOf), func(t *testing.T) {
-			cmd := exec.Command(program, "4", strconv.Itoa(oneOf))
-			cmd.Env = append(os.Environ(), "GLIBC_TUNABLES=glibc.malloc.tcache_count=0")
-			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				cmd.Process.Kill()
-				cmd.Wait()
-			})
-			lines := bufio.NewScanner(out)
-			lines.Scan()
-			f := &follower{t: t, cmd: cmd}
-			f.wait("it does not stop", func() bool { return f.state() == "T" })
-			h, err := Open(t.Context(), procSource(t, cmd.Process.Pid))
-			if err != nil {
-				t.Fatal(err)
-			}
-			trim := h.Trim()
-			said := trim.Returned
-			cmd.Process.Signal(syscall.SIGCONT)
-			lines.Scan()
-			var returned uint64
-			if _, err := fmt.Sscanf(lines.Text(), "returned %d", &returned); err != nil {
-				t.Fatal(lines.Text(), err)
-			}
-			t.Logf("%d bytes, predicted %+v", returned, trim)
-			const other = 128 << 10 // memory that the program touches or gives back meanwhile
-			if max(said, returned)-min(said, returned) > other {
-				t.Errorf("malloc_trim returned %d bytes, predicted %d", returned, said)
-			}
-		})
+	for _, oneOf := range []string{"40", "400", "40000"} {
+		t.Run(oneOf, func(t *testing.T) { trims(t, "tcache_count=0", program, "4", oneOf) })
+	}
+}
+
+// TestTrimTop has a large top, which is given back in whole pages, in huge ones, or not at all.
+func TestTrimTop(t *testing.T) {
+	program := compiled(t, "top.c", "-O1")
+	for _, how := range []string{"brk", "sbrk"} {
+		for _, tunable := range []string{"perturb=0", "hugetlb=1", "hugetlb=2"} {
+			t.Run(how+"/"+tunable, func(t *testing.T) { trims(t, tunable, program, how) })
+		}
+	}
+}
+
+// trims compares what Trim says of a program that has stopped itself with what malloc_trim gives back.
+func trims(t *testing.T, tunable, program string, args ...string) {
+	cmd := exec.Command(program, args...)
+	cmd.Env = append(os.Environ(), "GLIBC_TUNABLES=glibc.malloc."+tunable)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	lines := bufio.NewScanner(out)
+	lines.Scan()
+	f := &follower{t: t, cmd: cmd}
+	f.wait("it does not stop", func() bool { return f.state() == "T" })
+	h, err := Open(t.Context(), procSource(t, cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	trim := h.Trim()
+	cmd.Process.Signal(syscall.SIGCONT)
+	lines.Scan()
+	var returned int64
+	if _, err := fmt.Sscanf(lines.Text(), "returned %d", &returned); err != nil {
+		t.Fatal(lines.Text(), err)
+	}
+	t.Logf("%d bytes, predicted %+v", returned, trim)
+	const other = 128 << 10 // memory that the program touches or gives back meanwhile
+	if off := int64(trim.Returned) - returned; off > other || off < -other {
+		t.Errorf("malloc_trim returned %d bytes, predicted %d", returned, trim.Returned)
 	}
 }
