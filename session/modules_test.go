@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,10 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"hdb/inferior"
 	"hdb/names"
 	"hdb/symbols"
 	"hdb/testprogs"
+	"hdb/values"
 )
 
 // waiter is a program of two modules that waits in the library.
@@ -107,5 +111,30 @@ func TestReplacedFiles(t *testing.T) {
 	set.DebugDirs = []string{filepath.Join(dir, "debug")}
 	if obj, err := find(); obj == nil || obj.File.BuildID() != want {
 		t.Errorf("debug file by build ID: %v, %v", obj, err)
+	}
+}
+
+// TestCallOfAStoppedProcess attaches to a process that SIGSTOP has stopped: a function cannot be called there, and once the
+// process has been continued it can.
+func TestCallOfAStoppedProcess(t *testing.T) {
+	_, pid := startWaiter(t)
+	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, "basic")
+	must(t)(s.Attach(pid))
+	want := fmt.Sprintf("a signal has stopped the process (SIGSTOP or the like), and its functions cannot be called: continue, kill -CONT %d, then interrupt", pid)
+	if _, text, err := s.Values.Print("(int)getpid()", values.Options{}); err == nil || err.Error() != want {
+		t.Fatalf("%s, %v, want %q", text, err, want)
+	}
+	if err := unix.Kill(pid, unix.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Detach(); err != nil {
+		t.Fatal(err)
+	}
+	must(t)(s.Attach(pid))
+	if _, text, err := s.Values.Print("(int)getpid()", values.Options{}); err != nil || text != fmt.Sprint(pid) {
+		t.Fatalf("%s, %v, want %d", text, err, pid)
 	}
 }

@@ -88,6 +88,9 @@ func (k *functionCalls) caller() (*inferior.Thread, error) {
 	if _, in := k.sel.InProbe(); in {
 		return nil, stepping.ErrInProbe
 	}
+	if pid := k.target.Proc.PID(); k.sel.Cur.Thread.Suspended() {
+		return nil, fmt.Errorf("a signal has stopped the process (SIGSTOP or the like), and its functions cannot be called: continue, kill -CONT %d, then interrupt", pid)
+	}
 	return k.sel.Cur.Thread, k.outsideAllocator()
 }
 
