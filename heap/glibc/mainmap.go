@@ -86,12 +86,13 @@ func (w *walker) mapped(r *region) *mappedRegion {
 }
 
 // attribute gives regions to their arenas. A region with a top chunk or with sbrk_base tells its arena. Otherwise its free
-// chunks do, by the list that they are in; if there is none, the arena that misses the most bytes gets it.
+// chunks do, by the list that they are in; if there is none, the arena that misses the most bytes gets it. A region that is larger
+// than what any arena misses is of a library that was unloaded: dlclose leaves its memory behind.
 func (w *walker) attribute(mains []*Arena, found []*mappedRegion) {
-	var rest []*mappedRegion
+	var rest, left []*mappedRegion
 	for _, m := range found {
 		for _, a := range mains {
-			if !m.sure && (len(mains) == 1 || m.Contains(w.heap.libs[a.Library].params.sbrkBase)) {
+			if !m.sure && m.Contains(w.heap.libs[a.Library].params.sbrkBase) {
 				m.arena, m.sure = a, true
 			}
 		}
@@ -107,17 +108,37 @@ func (w *walker) attribute(mains []*Arena, found []*mappedRegion) {
 		}
 	}
 	for _, m := range rest {
-		most := int64(0)
+		most := int64(m.Len()) - 1
+		fits := false
 		for _, a := range mains {
-			missing := int64(a.SystemMem)
-			for _, r := range a.Heaps {
-				missing -= int64(r.Len())
-			}
-			if missing > most {
-				m.arena, most = a, missing
+			if missing := a.missing(); missing > most {
+				m.arena, most, fits = a, missing, true
 			}
 		}
+		if !fits {
+			left = append(left, m)
+			continue
+		}
+		m.sure = len(mains) == 1
 		m.belong(w.heap)
+	}
+	w.leave(left)
+}
+
+// missing is how many bytes of the kernel's an arena has of which no place is known.
+func (a *Arena) missing() int64 {
+	missing := int64(a.SystemMem)
+	for _, r := range a.Heaps {
+		missing -= int64(r.Len())
+	}
+	return missing
+}
+
+// leave forgets regions that belong to no arena, with the damage that was found in them.
+func (w *walker) leave(left []*mappedRegion) {
+	for _, m := range slices.Backward(left) {
+		w.pieces = slices.DeleteFunc(w.pieces, func(p *piece) bool { return slices.Contains(m.pieces, p) })
+		w.heap.damage = slices.Delete(w.heap.damage, m.damage[0], m.damage[1])
 	}
 }
 

@@ -19,13 +19,14 @@ func TestNamespaces(t *testing.T) {
 	for version, program := range programs {
 		for copies := range 4 {
 			t.Run(fmt.Sprint(version, "/", copies), func(t *testing.T) { namespaces(t, program, copies) })
+			t.Run(fmt.Sprint(version, "/", copies, "/gone"), func(t *testing.T) { namespaces(t, program, copies, "gone") })
 		}
 	}
 }
 
 // namespaces compares the walk of a program that has loaded copies of the C library.
-func namespaces(t *testing.T, program string, copies int) {
-	src, lines := stopped(t, "threads", program, strconv.Itoa(copies))
+func namespaces(t *testing.T, program string, copies int, args ...string) {
+	src, lines := stopped(t, "threads", program, append([]string{strconv.Itoa(copies)}, args...)...)
 	src.Threads = []resident.Thread{{TID: 1}, {TID: 2}}
 	if _, err := fmt.Sscanf(lines[len(lines)-1], "threads 0x%x 0x%x", &src.Threads[0].FS, &src.Threads[1].FS); err != nil {
 		t.Fatal(err)

@@ -1,7 +1,8 @@
 // Has copies of the C library in namespaces of their own (dlmopen(3)), and two threads that allocate from all of them until
 // each heap has several mappings. It tells the blocks, "block COPY ADDRESS USABLE", and
-// what fs is in the threads. Then it stops. `namespaces COPIES [break]`; with break it first writes behind some blocks of the
-// copies' main arenas, and tells "broken COPY ADDRESS" of the chunks there.
+// what fs is in the threads. Then it stops. `namespaces COPIES [break|gone]`; with break it first writes behind some blocks of the
+// copies' main arenas, and tells "broken COPY ADDRESS" of the chunks there; with gone another copy has been used and unloaded before,
+// which leaves the memory of its main arena.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <malloc.h>
@@ -68,6 +69,13 @@ int main(int argc, char **argv)
 	static char buffer[1 << 21];
 	setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
 	count = 1 + atoi(argv[1]);
+	if (argc > 2 && strcmp(argv[2], "gone") == 0) {
+		void *libc = dlmopen(LM_ID_NEWLM, "libc.so.6", RTLD_NOW);
+		void *(*allocate)(size_t) = (void *(*)(size_t))dlsym(libc, "malloc");
+		for (int i = 0; i < 5000; i++)
+			allocate(below(2000));
+		dlclose(libc);
+	}
 	for (struct copy *c = copies + 1; c < copies + count; c++) {
 		void *libc = dlmopen(LM_ID_NEWLM, "libc.so.6", RTLD_NOW);
 		if (!libc) {
@@ -87,7 +95,7 @@ int main(int argc, char **argv)
 		for (int i = 0; i < SLOTS; i++)
 			if (copies[k].slots[i])
 				printf("block %d %p %zu\n", k, copies[k].slots[i], copies[k].usable(copies[k].slots[i]));
-	for (int k = 1; k < count && argc > 2; k++)
+	for (int k = 1; k < count && argc > 2 && strcmp(argv[2], "break") == 0; k++)
 		breaks(k);
 	printf("threads %p %p\n", (void *)pthread_self(), (void *)t);
 	fflush(stdout);
