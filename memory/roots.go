@@ -272,10 +272,10 @@ func (r *roots) word(value uint64, kind Root) {
 }
 
 func (r *roots) regions() {
-	space, unwalked := r.m.Space(), r.m.owner().name != ""
+	space, unwalked, paged := r.m.Space(), r.m.owner().name != "", r.m.populated() != nil
 	for i := range space.Regions {
 		g := &space.Regions[i]
-		if g.Root() || g.Kind == regions.Heap && unwalked { // the part that is known is excluded
+		if g.Root() || paged && g.Protected() || g.Kind == regions.Heap && unwalked { // the part that is known is excluded
 			r.memory(rangeOf(g.Start.To(g.End)), r.without, Root{Kind: InRegion, Region: g})
 		}
 	}

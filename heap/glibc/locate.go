@@ -179,7 +179,7 @@ type parameters struct {
 	mmaps         uint64 // n_mmaps: how many there are
 	counted       bool   // mmaps is known
 	mmapThreshold uint64
-	hugePage      uint64 // thp_pagesize: in units of which the top is given back, 0: of pages
+	hugePage      uint64 // thp_pagesize: units in which the top is freed, 0: pages
 	tcacheCount   uint16 // tcache_count: how many chunks a list of a tcache may have
 }
 

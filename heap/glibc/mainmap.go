@@ -44,6 +44,10 @@ func (w *walker) mainMappings(mains []*Arena) {
 				}
 				r := region{Range: at.To(x.End), alone: true, parts: parts[i:]}
 				r.arena, r.last = nextTop(mains, r.Range)
+				if r.last && w.before(&r) {
+					at += pageSize
+					continue
+				}
 				if !(r.last && at == r.arena.Top) && (word&(isMmapped|nonMainArena) != 0 || word&prevInUse == 0 || !w.credible(&r, at, r.limit(), true)) {
 					at += pageSize
 					continue
@@ -59,6 +63,14 @@ func (w *walker) mainMappings(mains []*Arena) {
 		w.giveUp(mains[0].Index, mains[0].Top)
 	}
 	w.attribute(mains, found)
+}
+
+// before reports whether a region with a top chunk begins in front of the arena's memory, as it would have more than the arena has
+// got from the kernel.
+func (w *walker) before(r *region) bool {
+	a := r.arena
+	size := w.mem.Word(a.Top+8) &^ flagBits
+	return size <= uint64(r.End-a.Top) && int64(uint64(a.Top-r.Start)+size) > a.missing()
 }
 
 // nextTop is the arena whose top chunk is the first in a range, and whether there is one.

@@ -36,7 +36,7 @@ func (h *Heap) mmapped() []*piece {
 	}
 	free := without(h.mem.anonymous(), f.taken)
 	f.starts(free)
-	if f.whole() {
+	if f.whole() || f.dropLookalike() {
 		return f.found
 	}
 	f.moved, f.found, f.bytes = true, nil, 0
@@ -52,7 +52,24 @@ func (h *Heap) mmapped() []*piece {
 	if f.bound.reached() {
 		h.damage = append(h.damage, unsearched(-1, h.params.start))
 	}
+	f.dropLookalike()
 	return f.found
+}
+
+// dropLookalike drops the program's own mapping that looks like a chunk: the one without which the rest is what mp_ says. It
+// reports whether there is one, and no other like it.
+func (f *mmappedFinder) dropLookalike() bool {
+	p := &f.h.params
+	if !p.counted || uint64(len(f.found)) != p.mmaps+1 || f.bytes <= p.mmapped {
+		return false
+	}
+	excess := func(x *piece) bool { return x.Len()+x.lead == f.bytes-p.mmapped }
+	i := slices.IndexFunc(f.found, excess)
+	if i < 0 || slices.ContainsFunc(f.found[i+1:], excess) {
+		return false
+	}
+	f.found, f.bytes = slices.Delete(f.found, i, i+1), p.mmapped
+	return true
 }
 
 // whole reports whether what was found is what mp_ says.

@@ -135,7 +135,7 @@ func (h *Heap) Trim() (t Trim) {
 			case s == TCache:
 				t.Pinned += overlap(parts, at, end)
 			case s == Top && h.arenas[p.arena].Main:
-				t.Returned += overlap(parts, end-h.fromTop(at, end), end)
+				t.Returned += overlap(parts, end-fromTop(at, end, h.params.hugePage, h.src.Mappings), end)
 			case s == Top:
 				t.Tops += overlap(parts, (at+leastChunk+pageSize-1)&^(pageSize-1), end)
 			}
@@ -147,11 +147,11 @@ func (h *Heap) Trim() (t Trim) {
 	return t
 }
 
-// fromTop is how much of the main arena's top, from at to end, malloc_trim gives back by moving the program break (systrim in
+// fromTop is how much of the main arena's top, from at to end, malloc_trim frees by moving the program break (systrim in
 // malloc/malloc.c): whole pages, or huge ones, and nothing if the program has moved the break itself.
-func (h *Heap) fromTop(at, end addr.Run) addr.Run {
-	unit := addr.Run(max(pageSize, h.params.hugePage))
-	if end-at <= leastChunk || !h.endsAtBreak(end) {
+func fromTop(at, end addr.Run, huge uint64, mappings []resident.Mapping) addr.Run {
+	unit := addr.Run(max(pageSize, huge))
+	if end-at <= leastChunk || !endsAtBreak(end, mappings) {
 		return 0
 	}
 	return (end - at - leastChunk - 1) &^ (unit - 1)
@@ -159,12 +159,12 @@ func (h *Heap) fromTop(at, end addr.Run) addr.Run {
 
 // endsAtBreak reports whether an address is the program break: the end of [heap], which a core file may not name, and which is
 // in several mappings if the program has asked for huge pages in parts of it.
-func (h *Heap) endsAtBreak(end addr.Run) bool {
-	i := slices.IndexFunc(h.src.Mappings, func(m resident.Mapping) bool { return m.End == end })
+func endsAtBreak(end addr.Run, mappings []resident.Mapping) bool {
+	i := slices.IndexFunc(mappings, func(m resident.Mapping) bool { return m.End == end })
 	if i < 0 {
 		return false
 	}
-	path, rest := h.src.Mappings[i].Path, h.src.Mappings[i+1:]
+	path, rest := mappings[i].Path, mappings[i+1:]
 	return (path == "[heap]" || path == "") && (len(rest) == 0 || rest[0].Start != end || rest[0].Path != path)
 }
 

@@ -98,7 +98,9 @@ func (r *Region) Contains(a addr.Run) bool { return r.Start <= a && a < r.End }
 // what its pointers point to without going through a block.
 func (r *Region) Root() bool {
 	switch r.Kind {
-	case Data, BSS, TLS, Stack, SignalStack, Runtime, Anonymous, Shared, Unknown:
+	case Runtime, Anonymous, Shared, Unknown: // also what was protected once it was filled
+		return true
+	case Data, BSS, TLS, Stack, SignalStack:
 	case File: // a private one that was written, or a shared one: both may hold pointers
 	case ReadOnly: // in static programs the C library keeps pointers to blocks in what it protects then
 		return r.Relocated
@@ -106,6 +108,15 @@ func (r *Region) Root() bool {
 		return false
 	}
 	return len(r.Perm) > 1 && r.Perm[0] == 'r' && r.Perm[1] == 'w'
+}
+
+// maxProtected bounds a region without access that is asked for its pages: without PAGEMAP_SCAN the kernel writes 8 bytes for each.
+const maxProtected = 1 << 30
+
+// Protected reports whether the program may have filled the region and taken the access away: what it wrote is still there. Most
+// such regions have no page.
+func (r *Region) Protected() bool {
+	return r.Kind == Reserved && r.Module == "" && r.TID == 0 && r.Path == "" && r.Label == "" && r.Size() <= maxProtected
 }
 
 // A Space is an address space that was divided.

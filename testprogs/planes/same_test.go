@@ -134,6 +134,7 @@ var subjects = []subject{
 	{name: "thumbnails"},
 	{name: "thumbnails_fixed"},
 	{name: "phases"},
+	{name: "protected"},
 	{name: "mallocs"},
 	{name: "realloc"},
 	{name: "recorded", args: []string{"20"}},
