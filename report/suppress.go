@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"hdb/internal/lazyregexp"
+	"hdb/internal/modkind"
 )
 
 // Suppressions name blocks that are not held against the user: by patterns of
@@ -269,9 +270,13 @@ func (p *Profile) RuntimeOwned() func(*Stack) bool {
 	return func(st *Stack) bool { return p.runtimeStack(st) || known.Find(st, LeakAny) >= 0 }
 }
 
-// runtimeStack tells stacks that lead through nothing but the C and C++ runtimes.
+// runtimeStack tells stacks that lead through nothing but the C and C++ runtimes, and those of the dynamic linker's own
+// allocations: what dlopen keeps is freed by dlclose, or never.
 func (p *Profile) runtimeStack(st *Stack) bool {
-	for _, f := range st.Frames {
+	for i, f := range st.Frames {
+		if file := p.ModulePath(&p.Frames[f]); i == 0 && modkind.IsDynamicLinker(file) && !modkind.IsMusl(file) {
+			return true
+		}
 		m := p.Frames[f].Module
 		if m < 0 || m >= len(p.Modules) || !RuntimeModule(p.Modules[m].Path) {
 			return false
