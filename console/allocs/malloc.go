@@ -144,8 +144,8 @@ func hintText(sizes units.Sizes, h heaps.AllocatorHint) string {
 	case heaps.HintPools:
 		return fmt.Sprintf("%s are freed, but in pages that live or cached blocks keep: neither malloc_trim(0) nor fewer arenas release them, only a separate pool for blocks that live longer", sizes.Long(h.Bytes))
 	case heaps.HintMmapped:
-		return fmt.Sprintf("%s of at least 128 KiB have %s: malloc has raised its threshold for blocks with mappings of their own to %s (MALLOC_MMAP_THRESHOLD_=131072 keeps it)",
-			units.Count(h.N, "free chunk"), sizes.Long(h.Bytes), sizes.Long(h.Threshold))
+		return fmt.Sprintf("%s in %s of at least 128 KiB: if single blocks were there, it is because malloc has raised its threshold for blocks with mappings of their own to %s (MALLOC_MMAP_THRESHOLD_=131072 keeps it); small blocks that were freed side by side form such chunks, too",
+			sizes.Long(h.Bytes), units.Count(h.N, "free chunk"), sizes.Long(h.Threshold))
 	}
 	return ""
 }
