@@ -11,6 +11,7 @@ import (
 	"hdb/session/allocators"
 	"hdb/session/target"
 	"hdb/session/variables"
+	"hdb/session/view"
 	"hdb/symbols"
 	"hdb/values"
 )
@@ -23,6 +24,7 @@ type Conditions struct {
 	values     *variables.Values
 	allocators *allocators.Allocators
 	likes      *likenesses
+	loc        *view.Locations
 }
 
 // CheckTypes is an error if the condition of a stop or a filter asks of which types blocks are, and

@@ -99,7 +99,14 @@ func (c *Conditions) warn(x *cond.Cond, frees bool) {
 			c.target.Notify("module(%q): no such program or library is loaded now", ask.Name)
 		case ask.Predicate != cond.Module && slices.ContainsFunc(objs, func(m names.Image) bool { return cpython.HasPython(m.Object) }): // it may be one of its
 		case ask.Predicate != cond.Module && !strings.Contains(ask.Name, "*") && !hasFunction(objs, ask.Name):
-			c.target.Notify("%s: no such function in what is loaded now", strings.Replace(ask.Predicate.String(), "()", fmt.Sprintf("(%q)", ask.Name), 1))
+			of := func(name string) string {
+				return strings.Replace(ask.Predicate.String(), "()", fmt.Sprintf("(%q)", name), 1)
+			}
+			hint := ""
+			if near := c.loc.Meant(ask.Name); near != "" {
+				hint = ": did you mean " + of(near) + "?"
+			}
+			c.target.Notify("%s: no such function in what is loaded now%s", of(ask.Name), hint)
 		}
 	}
 }

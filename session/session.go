@@ -97,7 +97,7 @@ func (s *Session) wire() {
 	s.Allocators = allocators.New(c, s.Locations)
 	s.Planes = newPlanes(c, s.account, s.walker, s.demand, s.likes, s.Allocators, s.Values)
 	s.Scopes = variables.NewScopes(c, s.Locations, s.Values)
-	s.Conditions = &Conditions{c, s.account, s.Values, s.Allocators, s.likes}
+	s.Conditions = &Conditions{c, s.account, s.Values, s.Allocators, s.likes, s.Locations}
 	s.Stops = &Stops{
 		target: c, account: s.account, demand: s.demand, binds: map[int]*binding{}, sel: s.Selection, loc: s.Locations, values: s.Values,
 		conditions: s.Conditions, allocators: s.Allocators, likes: s.likes, planes: s.Planes,

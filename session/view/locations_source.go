@@ -76,7 +76,7 @@ func sharedElements(a, b string) int {
 const maxListed = 64 << 20
 
 // Meant is the function of the program, or the word, that was most likely meant by a name
-// that is none of them, "" if none is near. Of a qualified name the last part may be wrong.
+// that is none of them, "" if none is near. Of a qualified name the last part may be wrong, and the name may be half written.
 func (l *Locations) Meant(name string, words ...string) string {
 	base, full := l.programFunctions()
 	if near := spelling.Nearest(name, slices.Concat(words, base, full)); near != "" {
@@ -89,7 +89,16 @@ func (l *Locations) Meant(name string, words ...string) string {
 	if near := spelling.Nearest(name, base); near != "" && near != name {
 		return scope + near
 	}
-	return ""
+	const least = 3 // letters of a part that tells something
+	half := func(list []string) string {
+		for _, whole := range list {
+			if at := strings.Index(strings.ToLower(whole), strings.ToLower(name)); at >= 0 && len(name) >= least && (at == 0 || whole[at-1] == ':') {
+				return whole
+			}
+		}
+		return ""
+	}
+	return cmp.Or(half(base), half(full))
 }
 
 // WhyNoLine says why FILE:LINE has no code, as far as that is known: that the file is not as
