@@ -85,6 +85,8 @@ func (p *Profile) leftMore(l *Limits) Verdict {
 			v.Text += fmt.Sprintf(", %d of them new", added)
 		}
 	}
+	k := p.remaining(l, p.collected())
+	v.Text += k.garbage(p)
 	if v.decide(p, l, liveGrowth, v.value, 0); !v.Failed() {
 		v.places = nil
 	}

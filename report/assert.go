@@ -207,14 +207,20 @@ func (p *Profile) collected() func(*Stack) bool {
 	}
 }
 
+// garbage says that blocks of Go do not count, "" if there are none.
+func (k *remaining) garbage(p *Profile) string {
+	if k.collected.LiveBlocks == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; not counted: %s of Go, live until a garbage collection has found them dead", units.Blocks(p.Units, k.collected.Live, k.collected.LiveBlocks))
+}
+
 // text says what does not count.
 func (k *remaining) text(p *Profile) (text string) {
 	if k.own.LiveBlocks > 0 {
 		text += fmt.Sprintf("; not counted: %s, kept by language runtimes for themselves", units.Blocks(p.Units, k.own.Live, k.own.LiveBlocks))
 	}
-	if k.collected.LiveBlocks > 0 {
-		text += fmt.Sprintf("; not counted: %s of Go, live until a garbage collection has found them dead", units.Blocks(p.Units, k.collected.Live, k.collected.LiveBlocks))
-	}
+	text += k.garbage(p)
 	if k.allowed.LiveBlocks > 0 {
 		text += fmt.Sprintf("; suppressed: %s", units.Blocks(p.Units, k.allowed.Live, k.allowed.LiveBlocks))
 	}

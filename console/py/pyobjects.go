@@ -16,6 +16,7 @@ import (
 	"hdb/internal/units"
 	"hdb/python/inspect"
 	"hdb/python/objects"
+	"hdb/session/cpython"
 )
 
 func pythonObjectCommands(c *desk.Desk) []*shell.Command {
@@ -24,8 +25,8 @@ func pythonObjectCommands(c *desk.Desk) []*shell.Command {
 			Long: "It counts the objects that the garbage collector tracks, and those that these objects and the threads' frames refer to, with their bytes as in sys.getsizeof. It lists the N types with the most bytes, by default 20. REGEXP selects types by name. Objects to which no reference leads are found in the pools of the small-object allocator, and marked as unreached: C code holds them, or a reference count was not decremented." +
 				"\n\nExamples:\n  py types\n  py types ^app\\. 50"},
 		{Name: "refs", Raw: true, Synopsis: "[-path] OBJECT", Short: "show what refers to a Python object", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonReferrers),
-			Long: "OBJECT is an expression as in py print, or the address of an object. Each reference is shown as an attribute, element or variable, with the object that contains it. -path shows instead a shortest path to it from a module or from a thread's frame. References in C code's own variables and stack are not found." +
-				"\n\nExamples:\n  py refs self.parts[3]\n  py refs -path 0x7ffff6f1c2c0"},
+			Long: "OBJECT is an expression as in py print, else one of the selected function of C, or the address of an object. Each reference is shown as an attribute, element or variable, with the object that contains it. -path shows instead a shortest path to it from a module or from a thread's frame. References in C code's own variables and stack are not found." +
+				"\n\nExamples:\n  py refs self.parts[3]\n  py refs item\n  py refs -path 0x7ffff6f1c2c0"},
 		{Name: "gc", Short: "show the generations of Python's garbage collector", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonCollector),
 			Long: "It shows the numbers of gc.get_count, gc.get_threshold, gc.get_stats and gc.get_freeze_count, and how many objects each generation has.\n\nExample:\n  py gc"},
 	}
@@ -326,9 +327,13 @@ func runPythonReferrers(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if expr == "" {
 		return errors.New("py refs: an expression must follow, as self.rows[0], or the address of an object")
 	}
-	r, err := c.Session.Objects.Referrers(expr, inspect.DefaultLimits)
+	var r cpython.Referrers
+	err := ofObject(c, in, expr, func(expr string) (err error) {
+		r, err = c.Session.Objects.Referrers(expr, inspect.DefaultLimits)
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("py refs: %w", err)
+		return err
 	}
 	views := []pythonReferrerView{}
 	for _, x := range r.List {
@@ -374,6 +379,18 @@ func runPythonReferrers(_ context.Context, c *desk.Desk, in shell.Input) error {
 	return nil
 }
 
+// ofObject asks a question about the object that an expression means: of Python, or else of C, as for a PyObject * in an extension.
+func ofObject(c *desk.Desk, in shell.Input, expr string, ask func(expr string) error) error {
+	err := ask(expr)
+	if err == nil {
+		return nil
+	}
+	if at, ofC := c.Eval.AddressOf(in, expr); ofC == nil && ask(fmt.Sprintf("%#x", at)) == nil {
+		return nil
+	}
+	return fmt.Errorf("py refs: %w", err)
+}
+
 func referrerRow(v pythonReferrerView) []screen.Span {
 	where := ""
 	switch {
@@ -396,9 +413,13 @@ func showPythonPath(c *desk.Desk, in shell.Input, expr string) error {
 	if expr == "" {
 		return errors.New("py refs: -path: an expression or an address must follow")
 	}
-	p, err := c.Session.Objects.Path(expr)
+	var p *objects.Path
+	err := ofObject(c, in, expr, func(expr string) (err error) {
+		p, err = c.Session.Objects.Path(expr)
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("py refs: %w", err)
+		return err
 	}
 	type stepView struct {
 		Text string `json:"reference"`
