@@ -60,11 +60,11 @@ func (r *Recording) AsStack() func(capture.StackID) capture.StackID { return r.a
 // growthParts is into how many parts a time is cut of which only the beginning is given.
 const growthParts = 4
 
-// Growing compares what is live at the moments, in any order, and now. The time from a single moment on is
+// Growing compares what is live at the moments, in any order, and at the last one. The time from a single moment on is
 // cut into parts. See Leaks for strict and suppressions, which count for blocks however they are held.
-func (r *Recording) Growing(moments []Moment, strict bool, s *report.Suppressions) (*Growing, error) {
+func (r *Recording) Growing(moments []Moment, last Moment, strict bool, s *report.Suppressions) (*Growing, error) {
 	g := &Growing{r: r, Kept: Kept{Suppressed: s.Count()}}
-	if err := g.instants(moments); err != nil {
+	if err := g.instants(moments, last); err != nil {
 		return nil, err
 	}
 	alike := r.alikeStacks()
@@ -113,9 +113,17 @@ func (r *GrowingRow) grows() bool {
 	return true
 }
 
-// instants finds the moments.
-func (g *Growing) instants(moments []Moment) error {
-	now, err := g.r.instant(Present)
+// Working is the last moment before the program frees its memory at its end; if it does not, that is its end.
+func (r *Recording) Working() Moment {
+	if at := r.Index.Teardown(); at > 0 && at < r.Index.Last() {
+		return ParseMoment(fmt.Sprintf("#%d", at))
+	}
+	return Present
+}
+
+// instants finds the moments up to the last.
+func (g *Growing) instants(moments []Moment, last Moment) error {
+	now, err := g.r.instant(last)
 	if err != nil {
 		return err
 	}
@@ -125,6 +133,9 @@ func (g *Growing) instants(moments []Moment) error {
 			return err
 		}
 		switch {
+		case at.Seq > now.Seq && last != Present:
+			g.Instants = nil
+			return g.instants(moments, Present)
 		case at.Seq > now.Seq:
 			return fmt.Errorf("%s: it is later than now, after event #%d", m, now.Seq)
 		case at.Seq < now.Seq: // else it is now, which comes last in any case
@@ -175,9 +186,9 @@ func atTime(at, whole time.Duration) Moment {
 const growthMarks = 16
 
 // GrowthMoments are the moments that are looked at if none is given: the last marks, or without marks the middle
-// of the time from the first event to the last; over a time up to now, if it is not 0, its beginning.
-func (r *Recording) GrowthMoments(over time.Duration) ([]Moment, error) {
-	now, err := r.instant(Present)
+// of the time from the first event to the last moment; over a time up to that, if it is not 0, its beginning.
+func (r *Recording) GrowthMoments(over time.Duration, last Moment) ([]Moment, error) {
+	now, err := r.instant(last)
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func TestGrowing(t *testing.T) {
 	log := r.Source.(*file.Log)
 	grown := func(moments ...Moment) string {
 		t.Helper()
-		g, err := r.Growing(moments, true, nil)
+		g, err := r.Growing(moments, Present, true, nil)
 		if err != nil {
 			return err.Error()
 		}
@@ -66,11 +66,11 @@ func TestGrowing(t *testing.T) {
 		}
 		return text
 	}
-	half, err := r.GrowthMoments(0)
+	half, err := r.GrowthMoments(0, Present)
 	if err != nil {
 		t.Fatal(err)
 	}
-	over, err := r.GrowthMoments(12 * time.Second)
+	over, err := r.GrowthMoments(12 * time.Second, Present)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,13 +93,13 @@ func TestGrowing(t *testing.T) {
 			t.Errorf("%v:\n got %s\nwant %s", one.moments, got, one.want)
 		}
 	}
-	if _, err := r.GrowthMoments(time.Minute); err == nil || err.Error() != "over 1m0s: the recording covers only 16s" {
+	if _, err := r.GrowthMoments(time.Minute, Present); err == nil || err.Error() != "over 1m0s: the recording covers only 16s" {
 		t.Errorf("over a minute: %v", err)
 	}
 	for i := range growthMarks + 3 {
 		log.AddMark(capture.MarkRecord{Seq: uint64(i + 1), Time: time.Duration(i) * time.Second, Name: fmt.Sprint("m", i)})
 	}
-	marks, err := r.GrowthMoments(0)
+	marks, err := r.GrowthMoments(0, Present)
 	if err != nil || len(marks) != growthMarks || marks[0].String() != "m3" {
 		t.Errorf("marks %v, %v", marks, err)
 	}
@@ -123,11 +123,11 @@ func TestGrowthMomentsIdle(t *testing.T) {
 	r.Source, r.Index = log, x
 	for now, want := range map[uint64]string{heap.End: "1m40.002s now", 3: "1m40.001s now"} {
 		r.Moment = now
-		moments, err := r.GrowthMoments(0)
+		moments, err := r.GrowthMoments(0, Present)
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := r.Growing(moments, true, nil)
+		g, err := r.Growing(moments, Present, true, nil)
 		if err != nil {
 			t.Errorf("at #%d: %v", now, err)
 			continue
@@ -141,7 +141,7 @@ func TestGrowthMomentsIdle(t *testing.T) {
 		}
 	}
 	r.Moment = 3
-	if _, err := r.Growing([]Moment{ParseMoment("end")}, true, nil); err == nil || err.Error() != "end: it is later than now, after event #3" {
+	if _, err := r.Growing([]Moment{ParseMoment("end")}, Present, true, nil); err == nil || err.Error() != "end: it is later than now, after event #3" {
 		t.Errorf("the end, at #3: %v", err)
 	}
 }

@@ -16,10 +16,11 @@ type Limits struct {
 	MaxAllocs     *uint64 // blocks allocated
 	MaxLeaked     *uint64 // bytes live at the end
 	NoLeaks       bool    // no block is live at the end
-	MaxLiveGrowth *uint64 // bytes live at the end more than at Since
+	MaxLiveGrowth *uint64 // bytes live at Until more than at Since
 	MaxTemporary  *uint64 // blocks freed before the next allocation
 
 	Since        *Baseline     // for MaxLiveGrowth
+	Until        *Baseline     // for MaxLiveGrowth: before the program frees its memory at its end, nil: the end
 	Against      *Earlier      // nil: with no other recording
 	Suppressions *Suppressions // leaks that are allowed; may be nil
 	Strict       bool          // what language runtimes keep for themselves counts as a leak, too
@@ -37,6 +38,14 @@ type Baseline struct {
 	Name string // of the moment, as the user wrote it
 	Moment
 	Live []uint64 // bytes, by the stacks of the profile
+}
+
+// of is what was live of a stack of the profile.
+func (b *Baseline) of(i int) uint64 {
+	if i >= len(b.Live) {
+		return 0
+	}
+	return b.Live[i]
 }
 
 // A Verdict is what came of an assertion.
@@ -233,23 +242,27 @@ func (k *remaining) text(p *Profile) (text string) {
 // checkGrowth holds what is live more than before against the limit.
 func checkGrowth(p *Profile, l *Limits) Verdict {
 	k, since := p.remaining(l, nil), l.Since
-	before := uint64(0)
-	for i, n := range since.Live {
-		if i < len(k.counts) && k.counts[i] {
-			before += n
+	live := func(i int) uint64 { return p.Stacks[i].Live }
+	when := ""
+	if u := l.Until; u != nil {
+		live = u.of
+		when = fmt.Sprintf(" after event #%d, before the program freed its memory at its end", u.Seq)
+	}
+	var before, after uint64
+	for i := range p.Stacks {
+		if k.counts[i] {
+			after += live(i)
+			before += since.of(i)
 		}
 	}
-	grow := uint64(0)
-	if k.counted.Live > before {
-		grow = k.counted.Live - before
-	}
+	grow := after - min(before, after)
 	v := p.limited("max-live-growth", grow, *l.MaxLiveGrowth, true, "live more")
-	v.Text += fmt.Sprintf("; since %s (%s, after event #%d) from %s to %s%s", since.Name, units.Time(since.Time), since.Seq, p.Units.Long(before), p.Units.Long(k.counted.Live), k.text(p))
+	v.Text += fmt.Sprintf("; since %s (%s, after event #%d) from %s to %s%s%s", since.Name, units.Time(since.Time), since.Seq, p.Units.Long(before), p.Units.Long(after), when, k.text(p))
 	v.counted = false
 	v.decide(p, l, liveGrowth, grow, *l.MaxLiveGrowth)
-	v.of(p, func(i int, st *Stack) (uint64, uint64) {
-		if k.counts[i] && i < len(since.Live) && since.Live[i] < st.Live {
-			return st.Live - since.Live[i], 0
+	v.of(p, func(i int, _ *Stack) (uint64, uint64) {
+		if now := live(i); k.counts[i] && since.of(i) < now {
+			return now - since.of(i), 0
 		}
 		return 0, 0
 	})

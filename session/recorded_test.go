@@ -133,7 +133,7 @@ func TestBaseline(t *testing.T) {
 	saved := reopen(t, path)
 	p := get[*report.Profile](t)(saved.Queries.WholeProfile())
 	for since, want := range map[string]uint64{"start": 0, "#1": 1000, "50%": 20_264} {
-		b, err := saved.Queries.Baseline(p, query.ParseMoment(since))
+		b, _, err := saved.Queries.Baselines(p, query.ParseMoment(since))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +146,7 @@ func TestBaseline(t *testing.T) {
 		}
 	}
 	for _, since := range []string{"nowhere", "end", "9999s"} { // nothing is compared with itself
-		if _, err := saved.Queries.Baseline(p, query.ParseMoment(since)); err == nil {
+		if _, _, err := saved.Queries.Baselines(p, query.ParseMoment(since)); err == nil {
 			t.Errorf("no error since %s", since)
 		}
 	}

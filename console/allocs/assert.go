@@ -35,8 +35,9 @@ const AssertFlags = `  --max-peak SIZE           at most SIZE bytes are live at 
   --no-leaks                no block is live at the end; Go's blocks do not count here
                             and in --max-leaked: its collector frees them
   --max-leaked SIZE         at most SIZE bytes are live at the end
-  --max-live-growth SIZE    at most SIZE bytes more are live at the end than at
-                            the moment of --since
+  --max-live-growth SIZE    at most SIZE bytes more are live at the end than at the
+                            moment of --since; a program that frees its memory
+                            when it ends is checked before it does
   --max-temporary N         at most N temporary blocks: freed before the next
                             allocation
   --since MOMENT            the name of a mark, 1.5s, 30%, #4711, peak, start;
@@ -270,7 +271,7 @@ func (a *Assertion) Check(ctx context.Context, s *session.Session) (*Outcome, er
 		a.Limits.Against = &report.Earlier{Name: filepath.Base(a.Against), Profile: earlier, Tolerance: a.Tolerance}
 	}
 	if a.Limits.MaxLiveGrowth != nil {
-		if a.Limits.Since, err = s.Queries.Baseline(p, query.ParseMoment(a.Since)); err != nil {
+		if a.Limits.Since, a.Limits.Until, err = s.Queries.Baselines(p, query.ParseMoment(a.Since)); err != nil {
 			return nil, fmt.Errorf("assert: --since %w", err)
 		}
 	}

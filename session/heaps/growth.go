@@ -72,13 +72,16 @@ func (h *Heap) growth(ctx context.Context, q GrowthQuestion) (*GrowthAnswer, err
 	if err != nil {
 		return nil, err
 	}
-	moments := q.Moments
+	moments, last := q.Moments, query.Present
+	if h.recorded.Over() {
+		last = r.Working()
+	}
 	if len(moments) == 0 {
-		if moments, err = r.GrowthMoments(q.Over); err != nil {
+		if moments, err = r.GrowthMoments(q.Over, last); err != nil {
 			return nil, err
 		}
 	}
-	g, err := r.Growing(moments, q.Strict, q.Suppressions)
+	g, err := r.Growing(moments, last, q.Strict, q.Suppressions)
 	if err != nil {
 		return nil, err
 	}

@@ -52,6 +52,7 @@ type history interface {
 	CallsMissed() bool
 	Unbroken() (unbroken, whole bool)
 	Gaps() []string
+	Over() bool
 }
 
 // questions are those that the heap asks about recorded blocks.

@@ -168,7 +168,7 @@ func ranPython(src capture.Source) bool {
 
 // PythonEnded tells that the recording is of an interpreter that has freed what its objects had.
 func (q *Queries) PythonEnded() bool {
-	if !q.recorded.over() {
+	if !q.recorded.Over() {
 		return false
 	}
 	r, err := q.blocks()
@@ -181,7 +181,7 @@ func (q *Queries) PythonEnded() bool {
 
 // TopUsual is the measure that Top has by default, as report.Profile.Usual says.
 func (q *Queries) TopUsual() (heap.Measure, error) {
-	if !q.recorded.over() {
+	if !q.recorded.Over() {
 		return heap.ByLive, nil
 	}
 	r, err := q.blocks()
@@ -319,7 +319,7 @@ func (q *Queries) DiffCapture(path string, per query.Per) (*query.Diff, error) {
 	if q.recorded.NoAllocatorKnown() {
 		return nil, ErrUnfollowed
 	}
-	d, err := b.DiffOf(a, path, per, q.recorded.over() && other.recorded.over())
+	d, err := b.DiffOf(a, path, per, q.recorded.Over() && other.recorded.Over())
 	if err != nil {
 		return nil, err
 	}
@@ -359,7 +359,7 @@ func (q *Queries) profile(r *query.Recording, parts query.ProfileParts) (*report
 	p, err := r.Profile(parts)
 	if p != nil {
 		p.Caveats = q.recorded.Caveats() // now that all was read
-		p.Over = q.recorded.over() && parts.To == query.Present
+		p.Over = q.recorded.Over() && parts.To == query.Present
 	}
 	return p, err
 }
@@ -390,17 +390,24 @@ func (q *Queries) WholeProfile() (*report.Profile, error) {
 	return q.profile(r, query.ProfileParts{})
 }
 
-// Baseline is the heap at an earlier moment by the stacks of p, which is a profile of the
-// session.
-func (q *Queries) Baseline(p *report.Profile, since query.Moment) (*report.Baseline, error) {
+// Baselines are the heap at an earlier moment by the stacks of p, which is a profile of the recording, and that before the program
+// frees its memory at its end, nil if it does not.
+func (q *Queries) Baselines(p *report.Profile, since query.Moment) (at, until *report.Baseline, err error) {
 	if p.Events == 0 {
-		return q.RecordingOf(q.recorded.Source(), nil).Before(p, since)
+		at, err = q.RecordingOf(q.recorded.Source(), nil).Before(p, since)
+		return at, nil, err
 	}
 	r, err := q.sums()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", since, err)
+		return nil, nil, fmt.Errorf("%s: %w", since, err)
 	}
-	return r.Before(p, since)
+	if at, err = r.Before(p, since); err != nil || !p.Over {
+		return at, nil, err
+	}
+	if end := r.Index.Teardown(); end > at.Seq && end < p.Moment.Seq {
+		until, err = r.Before(p, query.ParseMoment(fmt.Sprintf("#%d", end)))
+	}
+	return at, until, err
 }
 
 // Recording is all that is recorded up to the moment, event by event, for the

@@ -217,8 +217,8 @@ func (r *Recorded) CountedEvents() (capture.Source, *heap.Index, error) {
 // Seek sets the moment that questions are answered for: after an event.
 func (r *Recorded) Seek(at uint64) { r.at, r.moved = at, true }
 
-// over reports whether answers are for the end of the recording, and the program has ended.
-func (r *Recorded) over() bool {
+// Over reports whether answers are for the end of the recording, and the program has ended.
+func (r *Recorded) Over() bool {
 	return r.target.Mode() != target.Live && !r.brought() && !r.savedAtStop()
 }
 
