@@ -95,12 +95,12 @@ func joinChanges(lines []Change) Change {
 
 // OtherBuilds gives sites in code of two builds, whose lines cannot be compared, one line: the
 // later build's, or none if the site has several in either.
-func OtherBuilds(before, after []Row, other func(module string) bool) {
+func OtherBuilds(before, after []Row, other func(s *Site) bool) {
 	was, is := lineOfEach(before), lineOfEach(after)
 	for _, rows := range [][]Row{before, after} {
 		for i := range rows {
 			s := &rows[i].Site
-			if s.ByLine || !other(s.Module) {
+			if s.ByLine || !other(s) {
 				continue
 			}
 			k := s.key()
@@ -133,41 +133,65 @@ func lineOfEach(rows []Row) map[rowKey]int {
 
 // SameFiles gives the sites of one build the files of another: a file that only
 // one of them has is taken for the one of that name that only the other has, with
-// the most directories in common at the end.
-func SameFiles(rows, other []Row) {
+// the most directories in common at the end, or else for the one that has most of its functions. A site that the other does not
+// have keeps its file, which its line is in. The files are those of the other.
+func SameFiles(rows, other []Row) (moved map[string]bool) {
 	mine, others := filesOf(rows), filesOf(other)
-	moved := map[string]string{}
+	to := map[string]string{}
 	for f := range mine {
-		best, common := "", 0
+		best, most := "", 0
 		for o := range others {
-			n := commonEnd(f, o)
+			n := commonEnd(f, o)<<32 + common(mine[f], others[o])
 			switch {
-			case mine[o] || others[f] || n < common || n == 0:
-			case n > common:
-				best, common = o, n
+			case mine[o] != nil || others[f] != nil || n < most || n>>32 == 0 && 2*n < len(mine[f]) || n == 0:
+			case n > most:
+				best, most = o, n
 			default:
 				best = "" // neither
 			}
 		}
 		if best != "" {
-			moved[f] = best
+			to[f] = best
 		}
 	}
+	has := map[rowKey]bool{}
+	for _, r := range other {
+		has[r.Site.key()] = true
+	}
+	moved = map[string]bool{}
 	for i := range rows {
-		if to, ok := moved[rows[i].Site.File]; ok {
-			rows[i].Site.File = to
+		s := rows[i].Site
+		if s.File = to[s.File]; s.File != "" && has[s.key()] {
+			rows[i].Site = s
+			moved[s.File] = true
 		}
 	}
+	return moved
 }
 
-func filesOf(rows []Row) map[string]bool {
-	files := map[string]bool{}
+// filesOf are the files of rows, each with its functions.
+func filesOf(rows []Row) map[string]map[string]bool {
+	files := map[string]map[string]bool{}
 	for _, r := range rows {
-		if r.Site.File != "" {
-			files[r.Site.File] = true
+		switch of := files[r.Site.File]; {
+		case r.Site.File == "":
+		case of == nil:
+			files[r.Site.File] = map[string]bool{r.Site.Function: true}
+		default:
+			of[r.Site.Function] = true
 		}
 	}
 	return files
+}
+
+// common counts what two sets have in common.
+func common(a, b map[string]bool) (n int) {
+	for f := range a {
+		if b[f] {
+			n++
+		}
+	}
+	return n
 }
 
 // commonEnd counts the last elements that two paths have in common.

@@ -8,14 +8,15 @@ const teardownFrees = 9
 // A flood is how much was allocated and freed up to a moment.
 type flood struct {
 	seq              uint64
-	allocated, freed uint64
+	allocated, freed uint64 // bytes
+	allocs, frees    uint64
 }
 
 // weight grows as long as the program works, and falls while it frees its memory.
 func (f *flood) weight() int64 { return teardownFrees*int64(f.allocated) - int64(f.freed) }
 
-// Teardown is the last event before the program frees its memory at its end, as by destructors or when an interpreter ends: after
-// it at least half of what was live is freed, and little is allocated. 0: there is no such part at the end of the recording.
+// Teardown is an event shortly before the program frees its memory at its end, as by destructors or when an interpreter ends: after
+// it at least half of the blocks, and of their bytes, are freed, and little is allocated. 0: there is no such part at the end of the recording.
 func (x *Index) Teardown() uint64 {
 	var now, best flood
 	at := 0 // the run that best is the end of
@@ -44,11 +45,40 @@ func (x *Index) Teardown() uint64 {
 			}
 		}
 	}
-	live := best.allocated - min(best.freed, best.allocated)
-	if freed := end.freed - min(best.freed, end.freed); freed == 0 || freed < live/2 {
-		return 0
+	if most(best.allocated, best.freed, end.freed) && most(best.allocs, best.frees, end.frees) { // a large block alone is no sign
+		return x.lowest(best.seq)
 	}
-	return best.seq
+	return 0
+}
+
+// lowest is the last event up to #to after which least was live, of those in the last twentieth of the events: what is allocated for
+// a moment does not count.
+func (x *Index) lowest(to uint64) (seq uint64) {
+	from := to - to/20
+	live := x.Totals(from).Live
+	least := live
+	seq = from
+	for e := range x.src.Events(from + 1) {
+		if e.Seq > to || x.read.GivenUp() {
+			break
+		}
+		if e.Ended.Recorded {
+			live -= min(live, e.Ended.Size)
+		}
+		if e.Allocates() {
+			live += e.Size
+		}
+		if live <= least {
+			seq, least = e.Seq, live
+		}
+	}
+	return seq
+}
+
+// most reports whether at least half of what is live at a moment is freed by the end.
+func most(allocated, freed, atEnd uint64) bool {
+	live, then := allocated-min(freed, allocated), atEnd-min(freed, atEnd)
+	return then > 0 && then >= live/2
 }
 
 // run adds a whole run.
@@ -57,6 +87,8 @@ func (f *flood) run(r *capture.Summary) {
 	for i := range r.Flows {
 		f.allocated += r.Flows[i].Bytes
 		f.freed += r.Flows[i].Freed
+		f.allocs += r.Flows[i].Allocs
+		f.frees += r.Flows[i].Frees
 	}
 }
 
@@ -64,8 +96,10 @@ func (f *flood) event(e *capture.Event) {
 	f.seq = e.Seq
 	if e.Ended.Recorded {
 		f.freed += e.Ended.Size
+		f.frees++
 	}
 	if e.Allocates() {
 		f.allocated += e.Size
+		f.allocs++
 	}
 }

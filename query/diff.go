@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -160,29 +161,34 @@ func (r *Recording) DiffOf(other *Recording, name string, per Per, over bool) (*
 		theirs, ours = d.FromWhole.peak, d.ToWhole.peak
 	}
 	a, b := sideAt(other, Present, theirs, per, other.alikeStacks()), sideAt(r, Present, ours, per, r.alikeStacks())
+	rebuilt := rebuiltModules(other.Source, r.Source)
 	if per == PerStack {
 		named := map[string]names.Stack{}
-		other.byFrames(a.rows, named)
-		r.byFrames(b.rows, named)
+		other.byFrames(a.rows, rebuilt, named)
+		r.byFrames(b.rows, rebuilt, named)
 		for layer := range a.mapped {
-			other.byFrames(a.mapped[layer], named)
-			r.byFrames(b.mapped[layer], named)
+			other.byFrames(a.mapped[layer], rebuilt, named)
+			r.byFrames(b.mapped[layer], rebuilt, named)
 		}
 		d.stack = func(c *heap.Change) names.Stack { return named[c.Site.Function] }
 	} else {
-		sameProgram(a.rows, other.Source, r.Source)
-		heap.SameFiles(a.rows, b.rows)
-		rebuilt := rebuiltModules(other.Source, r.Source)
-		heap.OtherBuilds(a.rows, b.rows, rebuilt)
+		sameSites := func(was, is []heap.Row) {
+			sameProgram(was, other.Source, r.Source)
+			moved := heap.SameFiles(was, is)
+			heap.OtherBuilds(was, is, func(s *heap.Site) bool { return moved[s.File] || rebuilt(s.Module) })
+		}
+		sameSites(a.rows, b.rows)
 		for layer := range a.mapped {
-			sameProgram(a.mapped[layer], other.Source, r.Source)
-			heap.SameFiles(a.mapped[layer], b.mapped[layer])
-			heap.OtherBuilds(a.mapped[layer], b.mapped[layer], rebuilt)
+			sameSites(a.mapped[layer], b.mapped[layer])
 		}
 	}
 	d.compare(a, b)
+	slices.SortStableFunc(d.Changes, func(a, b heap.Change) int { return cmp.Compare(abs(b.Bytes), abs(a.Bytes)) }) // a fix is what fell
+	slices.SortStableFunc(d.Mapped, func(a, b MappedChange) int { return cmp.Compare(abs(b.Bytes), abs(a.Bytes)) })
 	return d, nil
 }
+
+func abs(n int64) int64 { return max(n, -n) }
 
 // sameProgram gives the sites of a program the module of the other recording's program, which may have another name: old and new.
 func sameProgram(rows []heap.Row, from, to capture.Source) {
@@ -212,8 +218,9 @@ func rebuiltModules(a, b capture.Source) func(module string) bool {
 }
 
 // byFrames gives rows of stacks sites that are alike where the functions and lines are: addresses
-// and numbers of stacks differ between recordings. It adds the stacks to named.
-func (r *Recording) byFrames(rows []heap.Row, named map[string]names.Stack) {
+// and numbers of stacks differ between recordings. Lines of Python and of modules that were rebuilt may have moved, and do not
+// count. It adds the stacks to named.
+func (r *Recording) byFrames(rows []heap.Row, rebuilt func(module string) bool, named map[string]names.Stack) {
 	for i := range rows {
 		if r.Reading.GivenUp() {
 			return
@@ -225,7 +232,11 @@ func (r *Recording) byFrames(rows []heap.Row, named map[string]names.Stack) {
 			frames = frames[r.Attribution.Owner(frames):] // as alikeStacks
 		}
 		for _, f := range frames {
-			fmt.Fprintf(&key, "%s %s:%d\n", f.Name(), filepath.Base(f.File), f.Line)
+			if f.Python() || rebuilt(filepath.Base(f.Path)) {
+				fmt.Fprintf(&key, "%s\n", f.Name())
+			} else {
+				fmt.Fprintf(&key, "%s %s:%d\n", f.Name(), filepath.Base(f.File), f.Line)
+			}
 		}
 		rows[i].Site = heap.Site{Function: key.String()}
 		named[key.String()] = st

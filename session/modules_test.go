@@ -121,17 +121,24 @@ func TestCallOfAStoppedProcess(t *testing.T) {
 	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	var status unix.WaitStatus
+	if _, err := unix.Wait4(pid, &status, unix.WUNTRACED, nil); err != nil || !status.Stopped() {
+		t.Fatal(status, err)
+	}
 	s := open(t, "basic")
 	must(t)(s.Attach(pid))
 	want := fmt.Sprintf("a signal has stopped the process (SIGSTOP or the like), and its functions cannot be called: continue, kill -CONT %d, then interrupt", pid)
 	if _, text, err := s.Values.Print("(int)getpid()", values.Options{}); err == nil || err.Error() != want {
 		t.Fatalf("%s, %v, want %q", text, err, want)
 	}
+	if _, err := s.Detach(); err != nil {
+		t.Fatal(err)
+	}
 	if err := unix.Kill(pid, unix.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Detach(); err != nil {
-		t.Fatal(err)
+	if _, err := unix.Wait4(pid, &status, unix.WCONTINUED, nil); err != nil || !status.Continued() {
+		t.Fatal(status, err)
 	}
 	must(t)(s.Attach(pid))
 	if _, text, err := s.Values.Print("(int)getpid()", values.Options{}); err != nil || text != fmt.Sprint(pid) {
