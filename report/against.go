@@ -16,13 +16,8 @@ type Earlier struct {
 // allowed is what a number may be that the earlier recording has.
 func (e *Earlier) allowed(n uint64) uint64 { return n + uint64(float64(n)*e.Tolerance) }
 
-// tolerance words the share that is allowed, "" for none.
-func (e *Earlier) tolerance() string {
-	if e.Tolerance == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" by more than %.4g %%", 100*e.Tolerance)
-}
+// flag is how the share that is allowed is asked for.
+func (e *Earlier) flag() string { return fmt.Sprintf("--tolerance %.4g%%", 100*e.Tolerance) }
 
 // checkAgainst holds a profile against an earlier one: the peak, and what is live at the end. Both show the stacks that have
 // more than before. Stacks are the same if their functions are, so that lines may have moved. What is not counted as a leak does
@@ -31,7 +26,7 @@ func checkAgainst(p *Profile, l *Limits) []Verdict {
 	e := l.Against
 	now, before := p.PeakBytes(), e.Profile.PeakBytes()
 	peak := Verdict{Name: "against-peak", rule: "against-peak", unit: "bytes", Held: now <= e.allowed(before)}
-	peak.Text = fmt.Sprintf("%s live at once, %s in %s", p.Units.Long(now), p.Units.Long(before), e.Name)
+	peak.Text = fmt.Sprintf("%s live at once, %s in %s (%s)", p.Units.Long(now), p.Units.Long(before), e.Name, e.flag())
 	peak.decide(p, l, liveBytes, now, e.allowed(before))
 	if peak.Failed() {
 		peak.grown(p.Counted(), e, func(p *Profile) []finding {
@@ -41,16 +36,18 @@ func checkAgainst(p *Profile, l *Limits) []Verdict {
 	return []Verdict{peak, p.leftMore(l)}
 }
 
-// grown has a verdict have the stacks with more than in the earlier recording, and reports how many of them are new.
+// grown has a verdict have the stacks with more than in the earlier recording, and reports how many of them are new. A stack may
+// have more by the tolerance's share of all stacks: what a few blocks more or less are in a large program is no change.
 func (v *Verdict) grown(p *Profile, e *Earlier, find func(*Profile) []finding) (added int) {
-	before := map[string]uint64{}
+	before, all := map[string]uint64{}, uint64(0)
 	for _, f := range find(e.Profile) {
 		before[f.fingerprint] = f.weight
+		all += f.weight
 	}
 	v.value = 0
 	for _, f := range find(p) {
 		was, known := before[f.fingerprint]
-		if f.weight <= e.allowed(was) {
+		if f.weight <= was+e.allowed(all)-all {
 			continue
 		}
 		if !known {
@@ -78,9 +75,9 @@ func (p *Profile) leftMore(l *Limits) Verdict {
 		}, false)
 	})
 	v.Held = len(v.places) == 0
-	v.Text = fmt.Sprintf("no stack leaves more at the end%s than in %s", e.tolerance(), e.Name)
+	v.Text = fmt.Sprintf("no stack leaves more at the end than in %s (%s)", e.Name, e.flag())
 	if !v.Held {
-		v.Text = fmt.Sprintf("%s more live at the end than in %s, from %s", p.Units.Long(v.value), e.Name, units.Count(len(v.places), "stack"))
+		v.Text = fmt.Sprintf("%s more live at the end than in %s (%s), from %s", p.Units.Long(v.value), e.Name, e.flag(), units.Count(len(v.places), "stack"))
 		if added > 0 {
 			v.Text += fmt.Sprintf(", %d of them new", added)
 		}

@@ -123,11 +123,11 @@ func TestAgainst(t *testing.T) {
 		tolerance   float64
 		want        string
 	}{
-		{leakyProfile(), leakyProfile(), 0, "against-peak+ against-leaks+; no stack leaves more at the end than in base.hdb"},
-		{more, leakyProfile(), 0, "against-peak- against-leaks-; 100 bytes more live at the end than in base.hdb, from 1 stack"},
-		{more, leakyProfile(), 0.1, "against-peak+ against-leaks+; no stack leaves more at the end by more than 10 % than in base.hdb"},
-		{leakyProfile(), more, 0, "against-peak+ against-leaks+; no stack leaves more at the end than in base.hdb"},
-		{fresh, leakyProfile(), 0, "against-peak+ against-leaks-; 24 bytes more live at the end than in base.hdb, from 1 stack, 1 of them new"},
+		{leakyProfile(), leakyProfile(), 0, "against-peak+ against-leaks+; no stack leaves more at the end than in base.hdb (--tolerance 0%)"},
+		{more, leakyProfile(), 0, "against-peak- against-leaks-; 100 bytes more live at the end than in base.hdb (--tolerance 0%), from 1 stack"},
+		{more, leakyProfile(), 0.1, "against-peak+ against-leaks+; no stack leaves more at the end than in base.hdb (--tolerance 10%)"},
+		{leakyProfile(), more, 0, "against-peak+ against-leaks+; no stack leaves more at the end than in base.hdb (--tolerance 0%)"},
+		{fresh, leakyProfile(), 0, "against-peak+ against-leaks-; 24 bytes more live at the end than in base.hdb (--tolerance 0%), from 1 stack, 1 of them new"},
 	} {
 		if got := check(tc.now, tc.before, tc.tolerance); got != tc.want {
 			t.Errorf("got  %s\nwant %s", got, tc.want)

@@ -52,7 +52,8 @@ const AssertFlags = `  --max-peak SIZE           at most SIZE bytes are live at 
                             the program had blocks
   --against FILE            no higher peak than in FILE, an earlier capture of the
                             program, and no stack leaves more at the program's end
-  --tolerance SHARE         by how much its numbers may be exceeded, by default 0%
+  --tolerance SHARE         by how much its numbers may be exceeded, by default 1%;
+                            of a stack, by that share of all that is live there
   --stacks                  show stacks below a failed limit, without the frames at both
                             ends that are not the program's; --full shows all frames
   --junit FILE              write a JUnit XML report, too
@@ -83,7 +84,7 @@ type Assertion struct {
 	Summary      string      // the file that a summary in Markdown is added to, "" for none
 	Quality      string      // a file for GitLab's code quality, "" for none
 	Against      string      // another capture, "" for none
-	Tolerance    float64     // the share by which numbers may be higher than in it
+	Tolerance    *float64    // the share by which numbers may be higher than in it; nil: usualTolerance
 	Annotations  bool        // workflow commands of GitHub are printed
 	Folded, Full bool        // the stacks are shown, and all their frames
 	Force        bool        // they may be replaced
@@ -136,13 +137,16 @@ func (a *Assertion) Flag(name string) flags.Flag {
 	return flags.Flag{}
 }
 
+// usualTolerance is the share by which two runs of one program may differ.
+const usualTolerance = 0.01
+
 // setTolerance reads a share, such as 5%.
 func (a *Assertion) setTolerance(text string) error {
 	percent, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
 	if err != nil || !(percent >= 0 && percent <= 1000) || !strings.HasSuffix(text, "%") {
 		return fmt.Errorf("%q is not a share like 5%%", text)
 	}
-	a.Tolerance = percent / 100
+	a.Tolerance = new(percent / 100)
 	return nil
 }
 
@@ -179,7 +183,7 @@ func (a *Assertion) Ready() error {
 	if !a.Limits.Any() && a.Against == "" {
 		return errors.New("assert: no limit given: --max-peak, --max-allocs, --no-leaks, --max-leaked, --max-live-growth, --max-temporary or --against expected")
 	}
-	if a.Tolerance != 0 && a.Against == "" {
+	if a.Tolerance != nil && a.Against == "" {
 		return errors.New("assert: --tolerance is for --against")
 	}
 	if a.Since != "" && a.Limits.MaxLiveGrowth == nil {
@@ -268,7 +272,11 @@ func (a *Assertion) Check(ctx context.Context, s *session.Session) (*Outcome, er
 		if err != nil {
 			return nil, fmt.Errorf("assert: --against: %w", err)
 		}
-		a.Limits.Against = &report.Earlier{Name: filepath.Base(a.Against), Profile: earlier, Tolerance: a.Tolerance}
+		share := usualTolerance
+		if a.Tolerance != nil {
+			share = *a.Tolerance
+		}
+		a.Limits.Against = &report.Earlier{Name: filepath.Base(a.Against), Profile: earlier, Tolerance: share}
 	}
 	if a.Limits.MaxLiveGrowth != nil {
 		if a.Limits.Since, a.Limits.Until, err = s.Queries.Baselines(p, query.ParseMoment(a.Since)); err != nil {
