@@ -66,7 +66,7 @@ func settingTable(c *desk.Desk) []*shell.Setting {
 			Apply: func(v string) error { c.Session.Settings.KeepASLR = v == "off"; return nil }},
 		{Name: "environment", Unsaid: true, Help: "NAME=VALUE for the next run; `unset environment NAME` removes one",
 			Get: func() string { return showEnvironment(c) }, Apply: func(v string) error { return setEnvironment(c, v) }, Unset: func(part string) error { return unsetEnvironment(c, part) }},
-		{Name: "fold", Kind: shell.KindBool, Default: "on", Help: "hide the frames at both ends of a block's stack that are not the program's: allocators and libraries that it calls, and threads, runtimes and test frameworks that call it; bt shows all"},
+		{Name: "fold", Kind: shell.KindBool, Default: "on", Help: "hide the frames of a block's stack that are not the program's: allocators and libraries that it calls, threads, runtimes and test frameworks that call it, and libraries between; bt shows all"},
 		{Name: "follow-fork-mode", Kind: shell.KindEnum, Values: []string{"parent", "child"}, Default: "parent", Help: "side of a fork that stays under hdb",
 			Get: func() string {
 				if c.Session.Settings.FollowChild {

@@ -83,6 +83,28 @@ func (c caller) only(next caller) bool {
 	return known && (c == script || callers[next-1].of == rustRuntime)
 }
 
+// Between are the runs of at least two frames that are libraries' among those that are shown, from index low up to high; the first
+// and the last of these are not in any.
+func (a *Attribution) Between(frames []names.Frame, low, high int) [][2]int {
+	return between(low, high, func(i int) caller { return a.caller(&frames[i]) })
+}
+
+func between(low, high int, at func(i int) caller) (runs [][2]int) {
+	if low >= high || at(low) != 0 && at(low) != entry { // no code of the user's
+		return nil
+	}
+	for i := low + 1; i < high-1; i++ {
+		from := i
+		for i < high-1 && at(i) != 0 && at(i) <= caller(len(callers)) {
+			i++
+		}
+		if i-from >= 2 {
+			runs = append(runs, [2]int{from, i})
+		}
+	}
+	return runs
+}
+
 func outer(n, site int, at func(i int) caller) (count int, of string) {
 	best := caller(len(callers))
 	for i := n - 1; i > site; i-- {

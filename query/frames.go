@@ -41,7 +41,10 @@ func (c *profileFrames) stack(id capture.StackID, seq uint64) report.Stack {
 	for i, f := range c.shown {
 		out.Frames = append(out.Frames, c.frame(f, i < out.Site))
 	}
-	out.Outer, out.Callers = outer(len(c.shown), out.Site, func(i int) caller { return c.made[c.shown[i].number].calls })
+	calls := func(i int) caller { return c.made[c.shown[i].number].calls }
+	out.Outer, out.Callers = outer(len(c.shown), out.Site, calls)
+	low, high := out.Folded()
+	out.Between = between(low, high, calls)
 	if id == 0 {
 		out.Truncated = cmp.Or(out.Truncated, "no stack was recorded")
 	}

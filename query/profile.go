@@ -173,7 +173,7 @@ func (r *Recording) nameStacks(frames *profileFrames, stacks []report.Stack) {
 
 // copyFrames gives a row the frames of another one.
 func copyFrames(to, from *report.Stack) {
-	to.Frames, to.Site, to.Outer, to.Callers, to.Truncated = from.Frames, from.Site, from.Outer, from.Callers, from.Truncated
+	to.Frames, to.Site, to.Outer, to.Callers, to.Between, to.Truncated = from.Frames, from.Site, from.Outer, from.Callers, from.Between, from.Truncated
 }
 
 // stackRows are the rows of the stacks that allocated.

@@ -128,13 +128,21 @@ func (v *Verdict) amount(p *Profile, f *finding) string {
 // lines that say so. Its middle is left out if it is long.
 func (p *Profile) stackText(st *Stack, indent string, form StackForm) string {
 	var b []byte
-	frames := st.Frames
+	frames, between, gaps := st.Frames, st.Between, map[int]int{}
 	if form == FoldedStacks {
 		inner, outer := st.Folded()
 		if inner > 0 {
 			b = fmt.Appendf(b, "%s(%s of allocators and libraries hidden)\n", indent, units.Count(inner, "frame"))
 		}
-		frames = frames[inner:outer]
+		frames = nil
+		for i := inner; i < outer; i++ {
+			if len(between) > 0 && i == between[0][0] {
+				gaps[len(frames)] = between[0][1] - i
+				i, between = between[0][1]-1, between[1:]
+				continue
+			}
+			frames = append(frames, st.Frames[i])
+		}
 	}
 	width := 0
 	for _, i := range frames {
@@ -147,6 +155,9 @@ func (p *Profile) stackText(st *Stack, indent string, form StackForm) string {
 				b = fmt.Appendf(b, "%s(%d more frames)\n", indent, left)
 			}
 			continue
+		}
+		if gap := gaps[n]; gap > 0 {
+			b = fmt.Appendf(b, "%s(%d frames of libraries hidden)\n", indent, gap)
 		}
 		function, where := p.frameNames(&p.Frames[i])
 		b = fmt.Appendf(b, "%s%-*s  %s\n", indent, width, printable(function), printable(where))

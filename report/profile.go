@@ -140,6 +140,7 @@ type Stack struct {
 	Site      int             // index into Frames: the frame that the blocks belong to, see query.Attribution; frames before it are libraries'
 	Outer     int             // how many of the outermost frames only lead to the user's code, see query.Attribution.Outer
 	Callers   string          // what these belong to
+	Between   [][2]int        // runs of libraries' frames between those of the user's that are shown: indexes into Frames, [from, to)
 	Truncated string          // why outer frames are missing, "" if none are
 	Thread    string          // the name of the thread that allocated, "" without one or if several threads share the row
 	TID       int32           // of it, 0 if several threads share the row

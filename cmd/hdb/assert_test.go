@@ -148,7 +148,7 @@ int main(int argc, char **argv)
 		{"--no-leaks --suppressions allowed -- ./work leak", 0, "suppressed: 123 bytes in 1 block"},
 		{"--no-leaks --summary sum.md --annotations --code-quality q.json -- ./work leak", 3, "::error file="},
 		{"--against base.hdb -- ./work", 0, "ok     against-leaks: no stack leaves more at the end than in base.hdb"},
-		{"--against base.hdb --tolerance 1000% -- ./work leak", 3, "123 bytes more live at the end than in base.hdb, from 1 stack, 1 of them new"},
+		{"--against base.hdb --tolerance 1000% -- ./work leak", 3, "123 bytes more live at the end than in base.hdb (--tolerance 1000%), from 1 stack, 1 of them new"},
 		{"--against none.hdb -- ./work", 4, "--against: "},
 		{"-f --against base.hdb -o base.hdb -- ./work", 4, "base.hdb: is also the input"},
 		{"--no-leaks --summary no/s.md -- ./work", 4, "--summary: no/s.md: cannot be made"},

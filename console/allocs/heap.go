@@ -328,14 +328,14 @@ func printUserFrames(c *desk.Desk, o *screen.Output, st names.Stack, all string)
 		desk.PrintFrames(o, st.Frames)
 		return
 	}
-	user, outer, of := c.Session.Folds.Of(st.Frames)
+	user, outer, of, between := c.Session.Folds.Of(st.Frames)
 	if user > 0 {
 		if all != "" {
 			all = "; `" + all + "` shows all"
 		}
 		o.Line(screen.Guess(fmt.Sprintf("(%s of allocators and libraries hidden%s)", units.Count(user, "frame"), all)))
 	}
-	desk.PrintFrames(o, st.Frames[user:len(st.Frames)-outer])
+	desk.PrintFolded(o, st.Frames, user, len(st.Frames)-outer, between)
 	if outer > 0 {
 		o.Line(screen.Guess(fmt.Sprintf("(%d outer frames of %s hidden)", outer, of)))
 	}

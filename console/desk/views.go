@@ -389,19 +389,32 @@ const maxNameColumn = 48
 // PrintFrames shows frames as bt does: number, function, place, aligned.
 //
 // What Go's compiler puts between functions is left out, as far as its names tell.
-func PrintFrames(o *screen.Output, frames []names.Frame) {
-	shown := frames[:0:0]
-	for i, f := range frames {
-		if i == 0 || !goruntime.Helper(f.Function) {
-			shown = append(shown, f)
+func PrintFrames(o *screen.Output, frames []names.Frame) { PrintFolded(o, frames, 0, len(frames), nil) }
+
+// PrintFolded is PrintFrames for those from index low up to high, with a line instead of each run of frames that is hidden.
+func PrintFolded(o *screen.Output, frames []names.Frame, low, high int, hidden [][2]int) {
+	var shown []names.Frame
+	gaps := map[int]int{}
+	for i := low; i < high; i++ {
+		if len(hidden) > 0 && i == hidden[0][0] {
+			gaps[len(shown)] = hidden[0][1] - i
+			i = hidden[0][1] - 1
+			hidden = hidden[1:]
+		} else if i == low || !goruntime.Helper(frames[i].Function) {
+			shown = append(shown, frames[i])
 		}
 	}
-	PrintStack(o, shown, nil, -1)
+	printStack(o, shown, nil, -1, gaps)
 }
 
 // PrintStack prints the frames of a stack with what is known of their arguments; the frame
 // with the number selected has a mark.
 func PrintStack(o *screen.Output, frames []names.Frame, args FrameArgs, selected int) {
+	printStack(o, frames, args, selected, nil)
+}
+
+// printStack is PrintStack with gaps: how many frames are hidden before one, by its index.
+func printStack(o *screen.Output, frames []names.Frame, args FrameArgs, selected int, gaps map[int]int) {
 	width := 0
 	called := make([][]screen.Span, len(frames))
 	for i, f := range frames {
@@ -417,6 +430,9 @@ func PrintStack(o *screen.Output, frames []names.Frame, args FrameArgs, selected
 	for i, f := range frames {
 		if o.Stopped() {
 			return
+		}
+		if n := gaps[i]; n > 0 {
+			o.Line(screen.Guess(fmt.Sprintf("(%d frames of libraries hidden)", n)))
 		}
 		name := called[i]
 		row := append([]screen.Span{screen.Head(FrameNumber(f, digits, selected))}, name...)
