@@ -42,6 +42,7 @@ type holderView struct {
 	Module    string          `json:"module,omitempty"`
 	Block     *heldView       `json:"in_block,omitempty"`
 	Into      uint64          `json:"offset"`
+	Weak      bool            `json:"weak,omitempty"`
 }
 
 // A heldView is a block and how it is held.
@@ -91,7 +92,7 @@ var holderWords = [...]string{
 }
 
 func viewHolder(h *heaps.Holder) holderView {
-	v := holderView{Kind: holderWords[h.Kind], Thread: h.Thread, Goroutine: h.Goroutine, Hidden: h.Hidden, Name: h.Name, Into: h.Into}
+	v := holderView{Kind: holderWords[h.Kind], Thread: h.Thread, Goroutine: h.Goroutine, Hidden: h.Hidden, Name: h.Name, Into: h.Into, Weak: h.Weak}
 	if h.At != 0 {
 		v.At = fmt.Sprintf("%#x", h.At)
 	}
@@ -207,7 +208,13 @@ func hasReserved(expr string) bool {
 }
 
 // memberName is the member of a block that points to another.
-func memberName(h *heaps.Holder) string { return strings.TrimPrefix(blocktype.Public(h.Name), ".") }
+func memberName(h *heaps.Holder) string {
+	name := strings.TrimPrefix(blocktype.Public(h.Name), ".")
+	if h.Weak {
+		name += " (weak)"
+	}
+	return name
+}
 
 // localText is a word in thread-local storage.
 func localText(h *heaps.Holder) string {

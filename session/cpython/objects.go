@@ -138,6 +138,10 @@ func (p Objects) Path(expr string) (*objects.Path, error) {
 	return h.Path(at)
 }
 
+// leads are how far into its block an object may begin: behind the links of the garbage collector, and before these the pointers to
+// its attributes. The address of a block is taken for that of its object.
+var leads = [...]addr.Run{0, 16, 32}
+
 // object finds an object, and the heap that it is of.
 func (p Objects) object(expr string) (h *objects.Heap, in *python.Interpreter, at addr.Run, err error) {
 	if n, err := strconv.ParseUint(expr, 0, 64); err == nil {
@@ -151,13 +155,19 @@ func (p Objects) object(expr string) (h *objects.Heap, in *python.Interpreter, a
 	}
 	for _, f := range files {
 		h, err := objects.Open(f.In, p.target.Image, f.Symbols, p.target.Reading.GivenUp)
-		if err == nil {
-			_, err = h.Type(at)
+		if err != nil {
+			refused = errors.Join(refused, err)
+			continue
 		}
-		if err == nil {
-			return h, f.In, at, nil
+		for _, lead := range leads {
+			_, no := h.Type(at + lead)
+			if no == nil {
+				return h, f.In, at + lead, nil
+			}
+			if lead == 0 {
+				refused = errors.Join(refused, no)
+			}
 		}
-		refused = errors.Join(refused, err)
 	}
 	return nil, nil, 0, refused
 }

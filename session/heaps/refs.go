@@ -42,6 +42,7 @@ type Holder struct {
 	Frame     *names.Frame // of HeldByStack, nil if none is known
 	Name      string       // what debug information or symbols call the word, of the register, or of what the thread has; "" not known
 	Typed     bool         // Name is a variable with its members
+	Weak      bool         // it is a weak pointer: it keeps no object alive
 	Region    *regions.Region
 	Local     *ThreadVariable // of HeldByTLS, nil if no module has the word
 	Block     *HeldBlock      // that the word is in: of HeldByBlock, and of HeldByTLS or nil
@@ -184,6 +185,9 @@ func within(steps []PathStep) string {
 			in += name
 		default:
 			in += "->" + strings.TrimPrefix(name, ".")
+		}
+		if h.Weak {
+			in += " (weak)"
 		}
 		last, indexed = name, name == h.Name || strings.HasSuffix(h.Name, "._M_start") || strings.HasSuffix(h.Name, ".__begin_")
 	}
@@ -328,7 +332,7 @@ func (n *namer) holder(e graph.Edge) Holder {
 		out.Kind, out.Block, out.Field = HeldByBlock, &b, e.At-b.Addr
 		if b.Type != nil {
 			text, at := b.Type.Field(out.Field)
-			out.Name, out.Typed = text, at != nil
+			out.Name, out.Typed, out.Weak = text, at != nil, b.Type.Weak(out.Field)
 		}
 		n.local(&out)
 		return out

@@ -30,6 +30,15 @@ private:
 	std::map<std::string, Thumb> cache_;
 	std::vector<std::unique_ptr<Thumb>> list_;
 	std::unordered_map<int, std::shared_ptr<Thumb>> by_id_;
+	std::vector<std::weak_ptr<Thumb>> watched_;
+
+public:
+	unsigned long watched()
+	{
+		auto thumb = std::make_shared<Thumb>();
+		watched_.push_back(thumb);
+		return ~reinterpret_cast<unsigned long>(thumb.get());
+	}
 };
 
 struct Server {
@@ -43,9 +52,9 @@ static Server &server()
 	return instance;
 }
 
-void done(unsigned long cached, unsigned long listed, unsigned long known)
+void done(unsigned long cached, unsigned long listed, unsigned long known, unsigned long watched)
 {
-	asm volatile("" ::"r"(cached), "r"(listed), "r"(known));
+	asm volatile("" ::"r"(cached), "r"(listed), "r"(known), "r"(watched));
 }
 
 int main()
@@ -53,5 +62,6 @@ int main()
 	for (int i = 0; i < 20; i++)
 		server().thumbs.add(i);
 	unsigned long cached = server().thumbs.cached(7), listed = server().thumbs.listed(8), known = server().thumbs.known(9);
-	done(cached, listed, known);
+	unsigned long watched = server().thumbs.watched(); // its control block, which a weak pointer keeps
+	done(cached, listed, known, watched);
 }

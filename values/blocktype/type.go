@@ -2,6 +2,7 @@ package blocktype
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"hdb/values"
@@ -115,8 +116,26 @@ const maxNested = 16
 // Member names what is at an offset of a value of type t, with . and [ ] before, and tells its type; nil if
 // nothing that has no members begins there.
 func Member(t *values.Type, off int64) (text string, typ *values.Type) {
+	text, typ, _ = member(t, off)
+	return text, typ
+}
+
+// Weak reports whether what is at an offset of the block is part of a weak pointer, which keeps no object alive.
+func (t *Type) Weak(off uint64) bool {
+	if t.Elem == nil || off < t.Start || t.Elem.Size() <= 0 {
+		return false
+	}
+	_, _, weak := member(t.Elem, int64((off-t.Start)%uint64(t.Elem.Size())))
+	return weak
+}
+
+// weakPointers begin the names of those of libstdc++, libc++ and Rust.
+var weakPointers = []string{"std::weak_ptr<", "std::__weak_ptr<", "std::__weak_count<", "std::__1::weak_ptr<", "alloc::rc::Weak<", "alloc::sync::Weak<"}
+
+// member is Member; weak reports whether it is part of a weak pointer.
+func member(t *values.Type, off int64) (text string, typ *values.Type, weak bool) {
 	if t == nil {
-		return "", nil
+		return "", nil, false
 	}
 	var b strings.Builder
 	for range maxNested {
@@ -128,8 +147,9 @@ func Member(t *values.Type, off int64) (text string, typ *values.Type) {
 			}
 			f := fieldAt(s, off)
 			if f == nil {
-				return "", nil
+				return "", nil, false
 			}
+			weak = weak || slices.ContainsFunc(weakPointers, func(p string) bool { return strings.HasPrefix(s.Name, p) })
 			if !f.Base && f.Name != "" {
 				b.WriteString("." + f.Name)
 			}
@@ -138,18 +158,18 @@ func Member(t *values.Type, off int64) (text string, typ *values.Type) {
 			row := s.Row()
 			size := row.Size()
 			if size <= 0 {
-				return "", nil
+				return "", nil, false
 			}
 			fmt.Fprintf(&b, "[%d]", off/size)
 			t, off = row, off%size
 		default:
 			if off != 0 {
-				return "", nil
+				return "", nil, false
 			}
-			return b.String(), t
+			return b.String(), t, weak
 		}
 	}
-	return "", nil
+	return "", nil, false
 }
 
 // buffered is the type of the object that a buffer of libstdc++ has room for, nil of other types: nodes of containers and blocks
