@@ -139,7 +139,7 @@ func (p Objects) Path(expr string) (*objects.Path, error) {
 }
 
 // leads are how far into its block an object may begin: behind the links of the garbage collector, and before these the pointers to
-// its attributes. The address of a block is taken for that of its object.
+// its attributes. The address of a block means its object.
 var leads = [...]addr.Run{0, 16, 32}
 
 // object finds an object, and the heap that it is of.
