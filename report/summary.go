@@ -33,6 +33,7 @@ type Mattered struct {
 	Runtime bool    `json:"runtime,omitempty"` // all its blocks are language runtimes' own
 	by      Measure
 	whole   uint64
+	busiest int // of several lines, the one with most; 0: there is one, or none is known
 }
 
 // SummaryOf sums up.
@@ -63,7 +64,7 @@ func (p *Profile) matter(runtime []Place) []Mattered {
 	out := []Mattered{}
 	for _, a := range all.places(false) {
 		f := Mattered{Place: a, Runtime: slices.ContainsFunc(runtime, func(b Place) bool {
-			return b.Function == a.Function && b.Linkage == a.Linkage && b.File == a.File && b.Module == a.Module && b.Allocs == a.Allocs
+			return b.sameFunction(&a) && b.Allocs == a.Allocs
 		})}
 		for _, m := range []struct {
 			by          Measure
@@ -82,7 +83,17 @@ func (p *Profile) matter(runtime []Place) []Mattered {
 	slices.SortStableFunc(out, func(a, b Mattered) int {
 		return cmp.Or(order(a.Runtime, b.Runtime), cmp.Compare(b.Share, a.Share), cmp.Compare(b.Place.Bytes, a.Place.Bytes), cmp.Compare(a.Place.Function, b.Place.Function))
 	})
-	return out[:min(mattering, len(out))]
+	out = out[:min(mattering, len(out))]
+	most := map[*Mattered]uint64{}
+	for _, line := range all.places(true) {
+		for i := range out {
+			f := &out[i]
+			if f.Place.Line == 0 && line.Line != 0 && line.sameFunction(&f.Place) && f.by.Of(line.Numbers) > most[f] {
+				most[f], f.busiest = f.by.Of(line.Numbers), line.Line
+			}
+		}
+	}
+	return out
 }
 
 // order has false before true.
@@ -291,6 +302,9 @@ func (g *page) functions(s *Summary) {
 			what = "of what is live"
 		}
 		where := g.where(f.Place.frame, f.Place.Line)
+		if f.busiest > 0 {
+			where = g.where(f.Place.frame, f.busiest) + " and other lines"
+		}
 		if f.Runtime {
 			where = strings.TrimSpace(where + "  for a language runtime's own use")
 		}

@@ -197,6 +197,10 @@ type Place struct {
 	Numbers
 }
 
+func (a *Place) sameFunction(b *Place) bool {
+	return a.Function == b.Function && a.Linkage == b.Linkage && a.File == b.File && a.Module == b.Module
+}
+
 // numbersView is Numbers in JSON.
 type numbersView struct {
 	Allocs     uint64 `json:"allocations"`
