@@ -473,6 +473,9 @@ func showWhy(c *desk.Desk, in shell.Input, text string, w *heaps.WhyAnswer) {
 	}
 	c.AnswerOfMemory(in, v, func(o *screen.Output) {
 		printHeld(o, w.Refs.Addr, &w.Refs.Block)
+		if obj, typ, ok := c.Session.Objects.Within(w.Refs.Block.Addr); ok {
+			o.Printf("in Python: perhaps %s at %v, see `py refs %v`\n", withArticle(typ), obj, obj)
+		}
 		if w.Content != "" {
 			o.Printf("content: %s\n", w.Content)
 		}

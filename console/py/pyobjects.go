@@ -355,21 +355,29 @@ func runPythonReferrers(_ context.Context, c *desk.Desk, in shell.Input) error {
 	}{r.At.String(), r.Type, r.Value, count, r.Total, r.Instances, views, reasonText(r.Cut)}, func(o *screen.Output) {
 		o.Text(fmt.Sprintf("%s at %v: %s\n", r.Type, r.At, r.Value))
 		var rows [][]screen.Span
-		for _, v := range views[:min(len(views), usualReferrers)] {
-			rows = append(rows, referrerRow(v))
+		shown := 0
+		for first := 0; first < len(views) && len(rows) < usualReferrers; first = shown {
+			row := referrerRow(views[first])
+			for shown = first; shown < len(views) && views[shown].like(&views[first]); {
+				shown++
+			}
+			if n := shown - first; n > 1 {
+				row = append(row, screen.Guess(fmt.Sprintf("(and %d more like it)", n-1)))
+			}
+			rows = append(rows, row)
 		}
 		if r.Instances > 0 {
 			rows = append(rows, []screen.Span{screen.Plain(units.Count(r.Instances, "instance")), {}})
 		}
 		if len(rows) > 0 {
-			o.Table([]screen.Column{{}, {}}, rows)
+			o.Table([]screen.Column{{}, {}, {}}, rows)
 		}
 		counted := "it is immortal, and its references are not counted"
 		if r.Counted {
 			counted = fmt.Sprintf("%d counted", r.Count)
 		}
 		o.Printf("%s found, %s\n", units.Count(r.Total, "reference"), counted)
-		if more := r.Total - r.Instances - min(len(views), usualReferrers); more > 0 {
+		if more := r.Total - r.Instances - shown; more > 0 {
 			o.Line(screen.Guess("(" + units.Count(more, "more reference") + ")"))
 		}
 		if r.Cut != nil {
@@ -389,6 +397,11 @@ func ofObject(c *desk.Desk, in shell.Input, expr string, ask func(expr string) e
 		return nil
 	}
 	return fmt.Errorf("py refs: %w", err)
+}
+
+// like reports whether two references read alike: from objects of one type, of one owner's.
+func (v *pythonReferrerView) like(o *pythonReferrerView) bool {
+	return v.Text == o.Text && v.Type == o.Type && v.OwnerType == o.OwnerType && (v.Frame == nil) == (o.Frame == nil) && v.Unsure == o.Unsure
 }
 
 func referrerRow(v pythonReferrerView) []screen.Span {

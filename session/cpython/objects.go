@@ -172,6 +172,16 @@ func (p Objects) object(expr string) (h *objects.Heap, in *python.Interpreter, a
 	return nil, nil, 0, refused
 }
 
+// Within is the object of Python that a block is, and its type; false if it is none.
+func (p Objects) Within(block uint64) (at addr.Run, typ string, ok bool) {
+	h, _, at, err := p.object(fmt.Sprintf("%#x", block))
+	if err != nil {
+		return 0, "", false
+	}
+	t, err := h.Type(at)
+	return at, t.Name, err == nil
+}
+
 // evaluated is the object that an expression means in the selected function of Python.
 func (p Objects) evaluated(expr string) (addr.Run, error) {
 	s, n, err := p.stackHere()
