@@ -207,7 +207,7 @@ func (r *Recording) wrong(w *WrongFree, e *recording.Event, from uint64, past Pa
 			return false
 		case last.Allocates() && last.Addr < addr && addr-last.Addr < last.Size:
 			w.Kind, w.Made = InsideBlock, last
-			return true
+			return last.Seq > past.Gap // else it may have been freed unseen
 		case ended == 0 || !last.Ended.Recorded || last.Seq <= past.Gap, last.Time < past.Doubt:
 			if last.Kind == capture.Free && !last.Ended.Recorded {
 				continue // of no block
@@ -218,7 +218,7 @@ func (r *Recording) wrong(w *WrongFree, e *recording.Event, from uint64, past Pa
 			return true
 		}
 		w.Kind, w.Freed = InsideFreed, last
-		return true
+		return last.Ended.Seq > past.Gap // else its size may be another's that was there unseen
 	}
 	return false
 }
