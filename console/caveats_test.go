@@ -36,7 +36,7 @@ var undrawn = strings.Fields(`
 	info.breakpoints info.threads info.inferiors info.goroutines info.frame info.registers info.sharedlibrary info.sources info.source info.functions
 	cy.bt cy.break cy.step cy.next cy.finish cy.up cy.down cy.list cy.locals cy.globals cy.print
 	refs reach why
-	py.bt py.stats py.arenas py.pools py.block py.check py.frame py.up py.down py.list py.print py.locals py.tasks py.types py.refs py.gc info.types info.variables info.line info.symbol info.address info.signals info.proc info.mappings info.program info.stops info.log info.all-registers info.auxv info.watchpoints info.scope
+	py.bt py.stats py.arenas py.pools py.block py.check py.frame py.up py.down py.list py.print py.locals py.tasks py.types py.refs py.gc info.types info.variables info.line info.symbol info.address info.signals info.proc info.mappings info.program info.stops info.marks info.log info.all-registers info.auxv info.watchpoints info.scope
 	py.break py.tbreak py.config heap arenas bins chunk fragmentation
 	py.next py.step py.finish py.until gc
 	info.debuginfod info.vtbl info.macro info.macros macro.expand info.locals info.args info.display breakpoints libraries sources funcs regs

@@ -95,21 +95,22 @@ func (r *Recording) AddLoss(l Loss) {
 	r.run.out.AddLoss(capture.Loss{After: r.run.last, Count: l.Count, Reason: l.Reason})
 }
 
-// AddMark names the moment, and returns its event.
-func (r *Recording) AddMark(name string, now time.Duration) (seq uint64) {
+// AddMark names the moment, and returns its name and its event. If a mark has the name already, the
+// first number that is free follows it.
+func (r *Recording) AddMark(name string, now time.Duration) (given string, seq uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.run.mark(name, now)
-	return r.run.last
+	given = r.run.freeName(name, false)
+	r.run.mark(given, now)
+	return given, r.run.last
 }
 
 // MaxMarks is how many marks a program may set by itself.
 const MaxMarks = 10000
 
-// AddNumberedMark is AddMark of a name that the program gives: if a mark has it already, or it is
-// reserved, the first number that is free follows it. It reports whether there was room for one
-// more.
-func (r *Recording) AddNumberedMark(name string, reserved bool, now time.Duration) bool {
+// AddProgramMark is AddMark of a name that the program gives: a reserved one gets a number, too. It
+// reports whether there was room for one more.
+func (r *Recording) AddProgramMark(name string, reserved bool, now time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.run.marks) >= MaxMarks {
@@ -131,7 +132,7 @@ func (n *run) freeName(name string, reserved bool) string {
 	}
 	for {
 		last++
-		numbered := fmt.Sprintf("%s %d", name, last)
+		numbered := fmt.Sprintf("%s.%d", name, last)
 		if _, taken := n.marks[numbered]; !taken {
 			n.marks[name] = last
 			return numbered

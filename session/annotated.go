@@ -219,7 +219,7 @@ func (x *annotated) mark(name string, now time.Duration) {
 		return
 	}
 	full := false
-	x.target.Exclusive(func() { full = !x.account.Rec.AddNumberedMark(name, reservedMoment(name), now) })
+	x.target.Exclusive(func() { full = !x.account.Rec.AddProgramMark(name, reservedMoment(name), now) })
 	if text := "the program has set too many marks: no more are kept"; full && !x.target.Said[text] {
 		x.target.Said[text] = true
 		x.target.Notify("%s", text)

@@ -243,30 +243,25 @@ func (t *Travel) ReplayTo(ctx context.Context, d query.Direction, frees bool, n 
 	})
 }
 
-// Mark names the moment: of a recording under way, so that goto, diff and reports
-// find it.
-func (t *Travel) Mark(name string) (seq uint64, err error) {
+// Mark names the moment of a recording under way, so that goto, diff and reports find it. It returns
+// the name that the moment got: with a number if a mark has the name already.
+func (t *Travel) Mark(name string) (given string, seq uint64, err error) {
 	switch {
 	case t.target.Saved != nil:
-		return 0, errors.New("mark: an opened capture cannot be changed")
+		return "", 0, errors.New("mark: an opened capture cannot be changed")
 	case t.target.Past:
-		return 0, fmt.Errorf("mark: %w", target.ErrPast)
+		return "", 0, fmt.Errorf("mark: %w", target.ErrPast)
 	case t.recorded.Account.Rec.On() && t.target.Proc == nil:
-		return 0, errors.New("mark: no process is recorded yet: use run, start or attach")
+		return "", 0, errors.New("mark: no process is recorded yet: use run, start or attach")
 	case !t.recorded.Account.Rec.On():
-		return 0, errors.New("mark: nothing is being recorded: use record start")
+		return "", 0, errors.New("mark: nothing is being recorded: use record start")
 	case isTime(name):
-		return 0, fmt.Errorf("mark %q: a time is not a name", name)
+		return "", 0, fmt.Errorf("mark %q: a time is not a name", name)
 	case reservedMoment(name):
-		return 0, fmt.Errorf("mark %q: not a name", name)
+		return "", 0, fmt.Errorf("mark %q: not a name", name)
 	}
-	for _, m := range t.recorded.Marks() {
-		if m.Name == name {
-			return 0, fmt.Errorf("mark %q: already used for the moment after #%d", name, m.Seq)
-		}
-	}
-	t.target.Exclusive(func() { seq = t.recorded.Account.Rec.AddMark(name, t.target.Now()) })
-	return seq, nil
+	t.target.Exclusive(func() { given, seq = t.recorded.Account.Rec.AddMark(name, t.target.Now()) })
+	return given, seq, nil
 }
 
 // reservedMoment tells what no mark can be called, as it is another moment already.

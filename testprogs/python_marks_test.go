@@ -76,7 +76,7 @@ func playMarks(t *testing.T, plane, python, script, module string) {
 		}
 		events = append(events, v.Events...)
 	}
-	if want := []string{"loaded", "step begin", "step end", "step begin 2", "step end 2", "step begin 3", "step end 3", "a=b", "start 1"}; !slices.Equal(names, want) {
+	if want := []string{"loaded", "step begin", "step end", "step begin.2", "step end.2", "step begin.3", "step end.3", "a=b", "start.1"}; !slices.Equal(names, want) {
 		t.Errorf("marks %q, want %q", names, want)
 	}
 	var sizes []uint64

@@ -38,7 +38,8 @@ func travelCommands(c *desk.Desk) []*shell.Command {
 		{Name: "goto", Group: shell.GroupAllocs, Synopsis: "MOMENT", Raw: true, Short: "move the view to a moment of the recording", Args: []shell.ArgKind{shell.ArgMoment}, Needs: shell.NeedPast, Repeat: shell.RepeatNone, Run: c.Does(runGoto),
 			Long: "bt, frame and list then show the event's stack; allocs, live, top and the reports answer for the moment after it. `goto start` moves to just after the first event; in other commands, start means before it. `goto end` returns to the whole recording.\n\nWith a recorded process, only the view moves; the process stays stopped. Commands that need its memory or registers, or that let it run, are refused until `goto now` returns to the present. continue, next-alloc and next-free move forward in the recording, and return to the present at its end.\n\n" + moments + "\n\nExamples:\n  goto #4711\n  goto 81%\n  goto peak\n  goto now\n  goto stop 3"},
 		{Name: "mark", Group: shell.GroupAllocs, While: shell.RunsAlongside, Synopsis: "[NAME]", Raw: true, Short: "name this moment of the recording, or list the marks", Repeat: shell.RepeatNone, Run: c.Does(runMark),
-			Long: "goto and diff take the name as a moment, here and in the capture. A name can be given only once; quote a name that contains blanks.\n\nExamples:\n  mark warm\n  mark"},
+			Long: "goto and diff take the name as a moment, here and in the capture. A name that is a mark already gets a number: the second `mark round` is round.2. Quote a name that contains blanks.\n\nExamples:\n  mark warm\n  mark"},
+		{Name: "marks", Under: "info", While: shell.RunsAlongside, Short: "list the marks of the recording", Run: c.Does(infoMarks), Repeat: shell.RepeatNone},
 	}
 }
 
@@ -112,11 +113,20 @@ func runMark(_ context.Context, c *desk.Desk, in shell.Input) error {
 		showMarks(c, in, c.Session.Recorded.Marks())
 		return nil
 	}
-	seq, err := c.Session.Travel.Mark(name)
-	if err != nil {
+	given, seq, err := c.Session.Travel.Mark(name)
+	switch {
+	case err != nil:
 		return err
+	case given != name:
+		c.Say("mark %s after #%d: %s is a mark already", given, seq, name)
+	default:
+		c.Say("mark %s after #%d", given, seq)
 	}
-	c.Say("mark %s after #%d", name, seq)
+	return nil
+}
+
+func infoMarks(_ context.Context, c *desk.Desk, in shell.Input) error {
+	showMarks(c, in, c.Session.Recorded.Marks())
 	return nil
 }
 
