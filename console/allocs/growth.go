@@ -201,7 +201,11 @@ func runDiff(_ context.Context, c *desk.Desk, in shell.Input) error {
 		return fmt.Errorf("diff: %w", err)
 	}
 	if per == query.PerStack {
-		showStackDiff(c, in, d, limit)
+		again := "diff"
+		for _, a := range args {
+			again += " " + asWord(a)
+		}
+		showStackDiff(c, in, d, limit, func(n int) string { return fmt.Sprintf("%s per stack %d", again, n) })
 	} else {
 		showDiff(c, in, d, per)
 	}
@@ -242,7 +246,7 @@ func showDiff(c *desk.Desk, in shell.Input, d *query.Diff, per query.Per) {
 		if len(shown) < len(d.Changes) {
 			o.Printf("%d of %d, those that changed most\n", len(shown), len(d.Changes))
 		}
-		printMappedDiff(c, o, d, per, maxChanges/2)
+		printMappedDiff(c, o, d, per, maxChanges/2, nil)
 	})
 }
 
@@ -314,7 +318,8 @@ func viewDiff[T any](d *query.Diff, per query.Per, changes []T, total int) diffV
 }
 
 // printMappedDiff prints how the mappings differ, at most limit of their rows. They are in no other number.
-func printMappedDiff(c *desk.Desk, o *screen.Output, d *query.Diff, per query.Per, limit int) {
+// again is the command that shows n rows, nil if none does.
+func printMappedDiff(c *desk.Desk, o *screen.Output, d *query.Diff, per query.Per, limit int, again func(n int) string) {
 	if d.FromMapped != d.ToMapped || len(d.Mapped) > 0 {
 		o.Printf("mapped by the program: %s in %s, then %s in %s\n", o.Sizes.Long(d.FromMapped.Bytes), units.Count(d.FromMapped.Count, "mapping"), o.Sizes.Long(d.ToMapped.Bytes), units.Count(d.ToMapped.Count, "mapping"))
 	}
@@ -333,7 +338,11 @@ func printMappedDiff(c *desk.Desk, o *screen.Output, d *query.Diff, per query.Pe
 		o.Table([]screen.Column{{Head: "change", Right: true}, {}, {Head: "mapped", Right: true}, {Head: per.String()}, {}}, table)
 	}
 	if len(shown) < len(d.Mapped) {
-		o.Printf("%d of %d with mappings\n", len(shown), len(d.Mapped))
+		all := ""
+		if again != nil {
+			all = fmt.Sprintf("; `%s` shows all", again(len(d.Mapped)))
+		}
+		o.Printf("%d of %d with mappings%s\n", len(shown), len(d.Mapped), all)
 	}
 }
 
@@ -378,8 +387,9 @@ func changedMappings(l query.Layer, n int64) string {
 	return units.Change(n, "mapping")
 }
 
-// showStackDiff shows the changes of stacks that are the largest, at most limit of them.
-func showStackDiff(c *desk.Desk, in shell.Input, d *query.Diff, limit int) {
+// showStackDiff shows the changes of stacks that are the largest, at most limit of them; again is the command that shows n
+// of them.
+func showStackDiff(c *desk.Desk, in shell.Input, d *query.Diff, limit int, again func(n int) string) {
 	type view struct {
 		changeView
 		Frames []desk.FrameView `json:"frames"`
@@ -403,8 +413,8 @@ func showStackDiff(c *desk.Desk, in shell.Input, d *query.Diff, limit int) {
 			printUserFrames(c, o, stacks[i], "")
 		}
 		if len(shown) < len(d.Changes) {
-			o.Printf("%d of %s that changed; `per stack %d` shows all\n", len(shown), units.Count(len(d.Changes), "stack"), len(d.Changes))
+			o.Printf("%d of %s that changed; `%s` shows all\n", len(shown), units.Count(len(d.Changes), "stack"), again(len(d.Changes)))
 		}
-		printMappedDiff(c, o, d, query.PerStack, limit)
+		printMappedDiff(c, o, d, query.PerStack, limit, again)
 	})
 }

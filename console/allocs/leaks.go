@@ -382,7 +382,7 @@ func (q *leaksAsked) command(n int) string {
 	for _, f := range []struct {
 		on   bool
 		flag string
-	}{{q.Strict, "--strict"}, {q.possible, "--possible"}, {q.indirect, "--indirect"}, {q.reachable, "--reachable"}, {q.all, "--all"}} {
+	}{{q.Strict, "--strict"}, {q.possible, "--possible"}, {q.indirect, "--indirect"}, {q.reachable, "--reachable"}, {q.all, "--all"}, {q.Snapshot, "--snapshot"}} {
 		if f.on {
 			words = append(words, f.flag)
 		}

@@ -3,7 +3,6 @@ package allocs
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -182,11 +181,15 @@ func (q *leaksAsked) growthAgain() string {
 		words = append(words, "over "+q.over.String())
 	}
 	for _, m := range q.moments {
-		text := m.String()
-		if strings.ContainsAny(text, " \t") {
-			text = strconv.Quote(text)
-		}
-		words = append(words, text)
+		words = append(words, asWord(m.String()))
 	}
 	return strings.Join(words, " ")
+}
+
+// asWord is how a name is typed as one word.
+func asWord(name string) string {
+	if strings.ContainsAny(name, " \t'\"") {
+		return shell.QuoteArg(name)
+	}
+	return name
 }

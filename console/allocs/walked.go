@@ -3,6 +3,7 @@ package allocs
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"hdb/console/desk"
 	"hdb/console/screen"
@@ -54,7 +55,11 @@ func showWalked(ctx context.Context, c *desk.Desk, in shell.Input, condition *co
 			o.Table([]screen.Column{{Head: "size", Right: true}, {Head: "block"}, {}}, table)
 		}
 		if len(views) < w.Blocks {
-			o.Printf("the largest %d of %s; `live all` lists all\n", len(views), units.Grouped(w.Blocks))
+			all := "live all"
+			if condition != nil {
+				all += " if " + strings.TrimSpace(condition.Source())
+			}
+			o.Printf("the largest %d of %s; `%s` lists all\n", len(views), units.Grouped(w.Blocks), all)
 		}
 		o.Printf("live: %s, found in the heap itself: nothing was recorded, so who allocated them is unknown\n", units.Blocks(o.Sizes, w.Bytes, w.Blocks))
 		printUnknown(o, w.Unknown)

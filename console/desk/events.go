@@ -168,7 +168,7 @@ func endOfList(o *screen.Output, l EventList, shown int, of Listed) {
 		all += " since " + l.From.String()
 	}
 	if l.Condition != nil {
-		all += " if ..."
+		all += " if " + strings.TrimSpace(l.Condition.Source())
 	}
 	total := units.Grouped(of.Total)
 	if of.More {
