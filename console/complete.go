@@ -126,7 +126,7 @@ func (k programWords) expression(left, rest string, kind shell.ArgKind) (int, []
 	if m := threadNumber().FindStringSubmatch(rest); m != nil && condition {
 		return at(m[1]), slices.DeleteFunc(k.threadNumbers(m[1]), func(w string) bool { return w == "apply" })
 	}
-	if word := numberedEvent().FindString(rest); word != "" && condition {
+	if word := numberedEvent().FindString(rest); word != "" && (condition || strings.TrimSpace(rest) == word) {
 		return at(word), k.eventNumbers(word)
 	}
 	if word := registerName().FindString(rest); word != "" {

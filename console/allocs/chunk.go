@@ -20,7 +20,7 @@ import (
 func chunkCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "chunk", Group: shell.GroupAllocs, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Needs: shell.NeedMemory, Synopsis: "ADDRESS", Short: "decode the header of the malloc chunk that contains an address", Repeat: shell.RepeatNone, Run: c.Does(runChunk),
-			Long: "The fields are those of glibc's struct malloc_chunk. The chunks before and after it are shown, with who allocated their blocks, if that is recorded. With jemalloc it shows the region of a slab, or the extent.\n\nExamples:\n  chunk 0x55555578a2c0\n  chunk list->head"},
+			Long: "The fields are those of glibc's struct malloc_chunk. The chunks before and after it are shown, with who allocated their blocks, if that is recorded. With jemalloc it shows the region of a slab, or the extent. ADDRESS may be an expression, as for x; #EVENT is the block that an event made.\n\nExamples:\n  chunk 0x55555578a2c0\n  chunk list->head\n  chunk #4711"},
 		{Name: "fragmentation", Group: shell.GroupAllocs, Needs: shell.NeedMemory, Synopsis: "[N]", Args: []shell.ArgKind{shell.ArgWord}, Short: "show where malloc uses more memory than the program asked for", Repeat: shell.RepeatNone, Run: c.Does(runFragmentation),
 			Long: "Usable bytes are those of malloc_usable_size(3). With a recording it also shows how many of them the program requested, and the N functions (by default 10) whose blocks have the most bytes beyond the requested size. Blocks from before the recording are counted separately. It shows jemalloc's memory if the program uses no other malloc.\n\nExample:\n  fragmentation 5"},
 	}

@@ -27,7 +27,7 @@ func heapCommands(c *desk.Desk) []*shell.Command {
 		{Name: "temporary", Group: shell.GroupAllocs, While: shell.RunsAlongside, Synopsis: "[N]", Short: "show the stacks of blocks that were freed before another one was allocated", Args: []shell.ArgKind{shell.ArgWord}, Run: c.Does(stackRanker(heap.ByTemporary)),
 			Long: "Such a block could often be on the stack, or be reused.\n\nExample:\n  temporary 5"},
 		{Name: "whence", Group: shell.GroupAllocs, While: shell.RunsAlongside, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "ADDRESS", Short: "show which recorded block an address is in, who allocated it and when", Repeat: shell.RepeatNone, Run: c.Does(runWhence),
-			Long: "ADDRESS may be an expression, as for x: a pointer is the address that it holds, &NAME the address of a variable. A block that is not recorded is found by walking glibc's heap, but its allocator call is unknown.\n\nExamples:\n  whence 0x55555578a2c8\n  whence list->head\n  whence $1"},
+			Long: "ADDRESS may be an expression, as for x: a pointer is the address that it holds, &NAME the address of a variable, #EVENT the block that an event made. A block that is not recorded is found by walking glibc's heap, but its allocator call is unknown.\n\nExamples:\n  whence 0x55555578a2c8\n  whence list->head\n  whence #4711\n  whence $1"},
 		diffCommand(c),
 	}
 }

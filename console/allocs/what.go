@@ -22,7 +22,7 @@ import (
 func whatCommand(c *desk.Desk) *shell.Command {
 	return &shell.Command{
 		Name: "what", Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "ADDRESS", Short: "say what an address is: a block, a variable, a stack, code, a mapping", Needs: shell.NeedProgram, Repeat: shell.RepeatNone, Run: c.Does(runWhat),
-		Long: "It prints the most precise answer: the heap block, live or freed, with the recorded stacks of its allocation and its free; the thread, frame and variable of a stack; the global or thread-local variable; the function and line of code; the guard of a stack; the allocator's own memory; the mapping with its file; or, if nothing is mapped there, what is nearest. With a capture it knows the code, the variables and the recorded blocks.\n\nADDRESS may be an expression, as for x: a pointer is the address that it holds, &NAME the address of a variable.\n\nExamples:\n  what 0x7ffff7a02010\n  what list->head\n  what &table\n  what $rsp",
+		Long: "It prints the most precise answer: the heap block, live or freed, with the recorded stacks of its allocation and its free; the thread, frame and variable of a stack; the global or thread-local variable; the function and line of code; the guard of a stack; the allocator's own memory; the mapping with its file; or, if nothing is mapped there, what is nearest. With a capture it knows the code, the variables and the recorded blocks.\n\nADDRESS may be an expression, as for x: a pointer is the address that it holds, &NAME the address of a variable, #EVENT the block that an event made.\n\nExamples:\n  what 0x7ffff7a02010\n  what list->head\n  what &table\n  what #4711\n  what $rsp",
 	}
 }
 

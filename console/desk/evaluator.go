@@ -11,11 +11,12 @@ import (
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/addr"
+	"hdb/session/recordings"
 	"hdb/session/variables"
 	"hdb/values"
 )
 
-// AddressOf reads an address: a number, or an expression as x takes it.
+// AddressOf reads an address: a number, #N for the block that an event made, or an expression as x takes it.
 func (e *Evaluator) AddressOf(in shell.Input, text string) (uint64, error) {
 	if text == "" {
 		return 0, fmt.Errorf("%s: an address must follow", in.Name)
@@ -226,7 +227,7 @@ func (e *Evaluator) ShowConveniences(in shell.Input) error {
 	return nil
 }
 
-// Address is what an expression says as an address. What it does not know, a
+// Address is what an expression says as an address; #N is the block that an event made. What it does not know, a
 // symbol without debug information or a program of Go, the session may.
 func (e *Evaluator) Address(expr string) (addr.Run, error) {
 	a, _, err := e.addressed(expr)
@@ -243,8 +244,12 @@ func (e *Evaluator) literal(expr string, err error) ([]byte, values.Unit, error)
 	return b, unit, nil
 }
 
-// addressed is address, and which numbers are there by the expression's type.
+// addressed is Address, and which numbers are there by the expression's type.
 func (e *Evaluator) addressed(expr string) (addr.Run, values.Unit, error) {
+	if seq, ok := EventNumber(strings.TrimSpace(expr)); ok {
+		block, err := recordings.BlockOf(e.c.Session.Queries, seq)
+		return addr.Run(block), values.Unit{}, err
+	}
 	a, unit, err := e.c.Session.Values.Address(expr)
 	var untyped *values.UntypedError
 	var ambiguous *values.AmbiguousError

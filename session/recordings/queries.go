@@ -106,6 +106,26 @@ func (q *Queries) EventStack(seq uint64) (*recording.Event, names.Stack, error) 
 	return e, q.StackOf(e), nil
 }
 
+// BlockOf is the address of the block or mapping that an event made. It is an error if another block has
+// its place now.
+func BlockOf(q *Queries, seq uint64) (uint64, error) {
+	e, ok := q.recorded.Event(seq)
+	switch {
+	case !ok:
+		return 0, q.recorded.NoEvent(seq)
+	case e.AllocationFailed():
+		return 0, fmt.Errorf("#%d: this call of %s failed: it made no block", seq, e.Function)
+	case e.Kind.Releases():
+		return 0, fmt.Errorf("#%d: this call of %s made no block, it ended the one at %#x: use this address", seq, e.Function, e.Addr)
+	case !e.Kind.Obtains() || e.Addr == 0:
+		return 0, fmt.Errorf("#%d: this event made no block", seq)
+	}
+	if w, err := q.Whence(e.Addr); err == nil && w.Event != nil && w.Event.Seq != seq {
+		return 0, fmt.Errorf("#%d: its block at %#x has ended: #%d made the block that is there now; `history %#x` lists both", seq, e.Addr, w.Event.Seq, e.Addr)
+	}
+	return e.Addr, nil
+}
+
 // StackOf is the stack of a recorded event, without frames if it has none.
 func (q *Queries) StackOf(e *recording.Event) names.Stack {
 	return q.RecordingOf(q.recorded.Source(), nil).Stack(e)
