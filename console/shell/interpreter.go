@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
 	"hdb/capture"
 	"hdb/internal/flags"
+	"hdb/internal/lazyregexp"
 )
 
 // An interpreter runs lines: commands of the table, definitions and aliases of the user's,
@@ -121,11 +123,41 @@ func (r *interpreter) runCommand(ctx context.Context, cmd *Command, in Input) er
 	if reading.Cut() != nil {
 		return ErrInterrupted
 	}
+	if word := strayFlag(cmd, in); word != "" && err != nil && !errors.Is(err, ErrInterrupted) && !strings.Contains(err.Error(), word+": ") {
+		err = fmt.Errorf("%s: %s: %w", in.Name, word, flags.ErrUnknown)
+	}
 	if errors.Is(err, flags.ErrUnknown) {
 		err = fmt.Errorf("%w: see help %s", err, in.Name)
 	}
 	return r.c.host.Advise(err)
 }
+
+// strayFlag is the first flag among the words of a command that has no flags, or "". The command may have taken it for
+// something else, or have found fault with another word because of it.
+func strayFlag(cmd *Command, in Input) string {
+	words := in.Args
+	switch {
+	case cmd.Group == GroupFiles || flagInText().MatchString(cmd.Synopsis):
+		return ""
+	case cmd.Raw:
+		if slices.ContainsFunc(cmd.Args, func(k ArgKind) bool { return k != ArgSince && k != ArgMoment && k != ArgCondition }) || len(cmd.Args) == 0 {
+			return "" // an expression, a place or a program may have a dash
+		}
+		words = strings.Fields(in.Raw)
+	}
+	for _, w := range words {
+		if w == "if" {
+			break
+		}
+		if name, _, _ := strings.Cut(w, "="); flagInText().MatchString(w) && !strings.Contains(cmd.Long, name) {
+			return w
+		}
+	}
+	return ""
+}
+
+// flagInText finds a flag: unlike a negative number, it has a letter behind its dashes.
+var flagInText = lazyregexp.New(`(^|[\s\[|(])--?[a-zA-Z]`)
 
 // read bounds what a command reads and prints by its context, and shows how far it
 // is when that takes long. Of single steps only the innermost of nested commands tells.
