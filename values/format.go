@@ -31,11 +31,12 @@ type Options struct {
 
 // Limits that no option lifts.
 const (
-	MaxText     = 1 << 20 // bytes of the text of one value
-	maxDepth    = 20      // structs in structs, as gdb's print max-depth
-	MaxElements = 1 << 16 // of one array, string or container
-	AllDepth    = 200     // Options.Depth for all structs in structs
-	MinRepeats  = 11      // the shortest run of equal elements that is written once with its length
+	MaxText     = 1 << 20  // bytes of the text of one value
+	maxDepth    = 20       // structs in structs, as gdb's print max-depth
+	MaxElements = 1 << 16  // of one array, string or container
+	UsualDepth  = maxDepth // Options.Depth where it is 0
+	AllDepth    = 200      // Options.Depth for all structs in structs
+	MinRepeats  = 11       // the shortest run of equal elements that is written once with its length
 )
 
 // A formatter writes the text of one value.

@@ -21,6 +21,9 @@ func Format(v delve.Value, o values.Options) string {
 	if o.Elements <= 0 || o.Elements > values.MaxElements {
 		o.Elements = values.MaxElements
 	}
+	if o.Depth == 0 {
+		o.Depth = values.UsualDepth
+	}
 	p := &formatter{o: o}
 	p.value(v, true, 0)
 	return p.b.String()
@@ -140,11 +143,11 @@ func (p *formatter) elements(list []delve.Value, i, depth int) int {
 	return same
 }
 
-// list writes the parts that were read, and the number of those that were not. part writes
-// part i and returns the number of parts that it has covered.
+// list writes the parts that were read, and the number of those that were not; ... for all that are
+// deeper than the options ask for. part writes part i and returns the number of parts that it has covered.
 func (p *formatter) list(open, end string, n int, all int64, depth int, part func(int) int) {
 	p.write(open)
-	if n == 0 && all > 0 {
+	if all > 0 && (n == 0 || depth >= p.o.Depth) {
 		p.write("...", end)
 		return
 	}
