@@ -203,7 +203,7 @@ func runDiff(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if per == query.PerStack {
 		again := "diff"
 		for _, a := range args {
-			again += " " + asWord(a)
+			again += " " + desk.AsWord(a)
 		}
 		showStackDiff(c, in, d, limit, func(n int) string { return fmt.Sprintf("%s per stack %d", again, n) })
 	} else {

@@ -181,15 +181,7 @@ func (q *leaksAsked) growthAgain() string {
 		words = append(words, "over "+q.over.String())
 	}
 	for _, m := range q.moments {
-		words = append(words, asWord(m.String()))
+		words = append(words, desk.AsWord(m.String()))
 	}
 	return strings.Join(words, " ")
-}
-
-// asWord is how a name is typed as one word.
-func asWord(name string) string {
-	if strings.ContainsAny(name, " \t'\"") {
-		return shell.QuoteArg(name)
-	}
-	return name
 }

@@ -26,11 +26,11 @@ const (
 	goGroupsShown   = 20
 )
 
-const goroutinesSynopsis = "[-running|-runnable|-syscall|-waiting] [-system] [-with TEXT] [N|all]\n-group creator|start|where|reason [...]"
+const goroutinesSynopsis = "[-running|-runnable|-syscall|-waiting] [-system] [-with FILTER] [N|all]\n-group creator|start|where|reason [...]"
 
 const goroutinesLong = "Goroutines are read from the structures of Go's runtime, also in stripped programs and in core files. The status is as in Go's own tracebacks: what a waiting goroutine waits for, and for how long if it is a minute or more, accurate to one garbage collection cycle; a core file does not record the time. Then come the innermost function of the user's code (`show library-frames`), or the one that called the runtime, and the go statement that started the goroutine.\n\n" +
-	"-with selects goroutines with TEXT in the status or in the name or file of one of these functions. -system adds the runtime's own goroutines. -group counts goroutines, with the bytes of their stacks, by the go statement that started them (creator), by their function (start), by the line where they are (where), or by status (reason). Where the goroutines of a group differ in another column, the most frequent value is shown, and how many others there are.\n\n" +
-	"Examples:\n  goroutines\n  goroutines -waiting -with net/http\n  goroutines -group creator\n  goroutines -group where -with \"chan send\" 5"
+	"-with TEXT selects goroutines with TEXT in the status or in the name or file of one of these functions. Some filters of delve are known, too: userloc TEXT looks only at the function of the user's code, startloc TEXT at the goroutine's first function, goloc TEXT at the go statement; running and user select goroutines that run, and those that are not the runtime's own. -system adds the runtime's own goroutines. -group counts goroutines, with the bytes of their stacks, by the go statement that started them (creator), by their function (start), by the line where they are (where), or by status (reason). Where the goroutines of a group differ in another column, the most frequent value is shown, and how many others there are.\n\n" +
+	"Examples:\n  goroutines\n  goroutines -waiting -with net/http\n  goroutines -with startloc main.worker\n  goroutines -group creator\n  goroutines -group where -with \"chan send\" 5"
 
 func goroutineCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
@@ -44,7 +44,8 @@ func goroutineCommands(c *desk.Desk) []*shell.Command {
 type goroutineArgs struct {
 	status []goruntime.Status // any of these; none: all
 	system bool
-	with   string
+	with   string // TEXT, or the name of one of delve's filters
+	place  string // the text behind that filter
 	group  string
 	limit  int // rows, 0 not given, -1 all
 }
@@ -74,9 +75,14 @@ func parseGoroutines(args []string) (a goroutineArgs, err error) {
 			a.status = append(a.status, status)
 		}
 	}
+	if a.with == "curloc" || a.with == "label" {
+		return a, fmt.Errorf("goroutines: -with %s: not supported: %s expected", a.with, knownFilters)
+	}
 	for _, word := range words {
 		n, err := strconv.Atoi(word)
 		switch {
+		case a.place == "" && filtered[a.with] != nil:
+			a.place = word
 		case word == "all":
 			a.limit = -1
 		case err == nil && n > 0:
@@ -85,7 +91,40 @@ func parseGoroutines(args []string) (a goroutineArgs, err error) {
 			return a, fmt.Errorf("goroutines: %q: -running, -runnable, -syscall, -waiting, -system, -with TEXT, -group WHAT, a number or all expected", word)
 		}
 	}
+	if a.place == "" && filtered[a.with] != nil {
+		return a, fmt.Errorf("goroutines: -with %s: a text must follow, a part of a function's name or file", a.with)
+	}
 	return a, nil
+}
+
+const knownFilters = "TEXT, user, running, userloc TEXT, goloc TEXT or startloc TEXT"
+
+// filtered are those filters of delve's that a text follows, each with the frame that it looks at.
+var filtered = map[string]func(*view.Goroutine) *names.Frame{
+	"userloc":  func(x *view.Goroutine) *names.Frame { return x.Where },
+	"startloc": func(x *view.Goroutine) *names.Frame { return x.Start },
+	"goloc":    func(x *view.Goroutine) *names.Frame { return x.Creator },
+}
+
+// again is the command that lists all rows.
+func (a *goroutineArgs) again() string {
+	words := []string{"goroutines"}
+	for _, status := range a.status {
+		words = append(words, "-"+string(status))
+	}
+	if a.system {
+		words = append(words, "-system")
+	}
+	if a.group != "" {
+		words = append(words, "-group", a.group)
+	}
+	if a.with != "" {
+		words = append(words, "-with", desk.AsWord(a.with))
+	}
+	if a.place != "" {
+		words = append(words, desk.AsWord(a.place))
+	}
+	return strings.Join(append(words, "all"), " ")
 }
 
 // keeps reports whether a goroutine is to be listed.
@@ -93,12 +132,22 @@ func (a *goroutineArgs) keeps(x *view.Goroutine) bool {
 	if len(a.status) > 0 && !slices.Contains(a.status, x.Status) {
 		return false
 	}
-	if a.with == "" || strings.Contains(goroutineDoes(x), a.with) {
+	has := func(f *names.Frame, text string) bool {
+		return f != nil && (strings.Contains(f.Function, text) || strings.Contains(f.File, text))
+	}
+	switch frame := filtered[a.with]; {
+	case frame != nil:
+		return has(frame(x), a.place)
+	case a.with == "running":
+		return x.Status == "running"
+	case a.with == "":
+		return true
+	case a.with == "user":
+		return !x.System
+	case strings.Contains(goroutineDoes(x), a.with):
 		return true
 	}
-	return slices.ContainsFunc([]*names.Frame{x.Where, x.Start, x.Creator}, func(f *names.Frame) bool {
-		return f != nil && (strings.Contains(f.Function, a.with) || strings.Contains(f.File, a.with))
-	})
+	return slices.ContainsFunc([]*names.Frame{x.Where, x.Start, x.Creator}, func(f *names.Frame) bool { return has(f, a.with) })
 }
 
 func runGoroutines(_ context.Context, c *desk.Desk, in shell.Input) error {
@@ -222,9 +271,9 @@ func showGoroutines(c *desk.Desk, in shell.Input, a goroutineArgs, list []view.G
 		if len(rows) > 0 {
 			o.Table([]screen.Column{{}, {Head: "goroutine", Right: true}, {Head: "status"}, {Head: "function"}, {}, {Head: "created by"}, {}}, rows)
 		}
-		goroutineSums(o, list, out)
+		goroutineSums(o, a, list, out)
 		if more := len(list) - len(shown); more > 0 {
-			o.Line(screen.Guess(fmt.Sprintf("(%s; `goroutines all` lists them, `goroutines -group where` counts those that are alike)", units.Count(more, "more goroutine"))))
+			o.Line(screen.Guess(fmt.Sprintf("(%s; `%s` lists them, `goroutines -group where` counts those that are alike)", units.Count(more, "more goroutine"), a.again())))
 		}
 	})
 }
@@ -241,7 +290,7 @@ func cutRows[T any](list []T, limit, usual int) []T {
 }
 
 // goroutineSums says how many goroutines do what.
-func goroutineSums(o *screen.Output, list []view.Goroutine, out unlisted) {
+func goroutineSums(o *screen.Output, a goroutineArgs, list []view.Goroutine, out unlisted) {
 	counts := map[string]int{}
 	var does []string
 	for i := range list {
@@ -263,6 +312,9 @@ func goroutineSums(o *screen.Output, list []view.Goroutine, out unlisted) {
 		text += fmt.Sprintf("; %s of the runtime's own left out (-system)", units.Grouped(out.system))
 	}
 	o.Line(screen.Plain(text))
+	if a.with != "" && len(list) == 0 {
+		o.Line(screen.Guess(fmt.Sprintf("(-with takes %s; TEXT is looked for in the status and in the name and file of the shown functions)", knownFilters)))
+	}
 	if out.unreadable > 0 {
 		o.Line(screen.Warning(fmt.Sprintf("! %s could not be read, and may be missing here", units.Count(out.unreadable, "goroutine"))))
 	}
@@ -315,9 +367,9 @@ func showGoGroups(c *desk.Desk, in shell.Input, a goroutineArgs, list []view.Gor
 		if len(rows) > 0 {
 			o.Table(columns, rows)
 		}
-		goroutineSums(o, list, out)
+		goroutineSums(o, a, list, out)
 		if more := len(groups) - len(shown); more > 0 {
-			o.Line(screen.Guess(fmt.Sprintf("(%s; `goroutines -group %s all` lists them)", units.Count(more, "more group"), a.group)))
+			o.Line(screen.Guess(fmt.Sprintf("(%s; `%s` lists them)", units.Count(more, "more group"), a.again())))
 		}
 	})
 	return nil

@@ -158,3 +158,11 @@ func PlaceText(p breakpoints.Place) string {
 	p.File, p.Function = screen.ShortPath(p.File), screen.ShortName(p.Function)
 	return view.PlaceText(p)
 }
+
+// AsWord is how a name is typed as one word.
+func AsWord(name string) string {
+	if strings.ContainsAny(name, " \t'\"") {
+		return shell.QuoteArg(name)
+	}
+	return name
+}
