@@ -92,6 +92,10 @@ func runFindType(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	if err != nil {
 		return err
 	}
+	name, n := countAfter(name)
+	if n > 0 {
+		most = n
+	}
 	if name = strings.Trim(strings.TrimSpace(name), `"`); name == "" {
 		return errors.New("find: -type: the name of a type must follow, as top per type shows it")
 	}
@@ -122,7 +126,7 @@ func runFindType(ctx context.Context, c *desk.Desk, in shell.Input) error {
 		blockTable(c, o, views, false)
 		more := ""
 		if len(views) < of.All.Blocks {
-			more = fmt.Sprintf("; `find -type /%d %s` lists all", of.All.Blocks, name)
+			more = fmt.Sprintf("; `find -type %s all` lists all", name)
 		}
 		o.Printf("%s%s\n", units.Blocks(o.Sizes, of.All.Bytes, of.All.Blocks), more)
 		printUnknown(o, of.Unknown)
@@ -131,6 +135,22 @@ func runFindType(ctx context.Context, c *desk.Desk, in shell.Input) error {
 		}
 	})
 	return nil
+}
+
+// countAfter cuts the number of rows off that may follow the name of a type: all means as many as can be listed. No name
+// of a type ends with a number of its own.
+func countAfter(name string) (before string, n int) {
+	before, last, ok := desk.CutLast(strings.TrimSpace(name), ' ')
+	if !ok {
+		return name, 0
+	}
+	if count, isCount := desk.CountOf(last); isCount && count > 0 {
+		return before, int(min(count, desk.MaxFound))
+	}
+	if last == "all" {
+		return before, desk.MaxFound
+	}
+	return name, 0
 }
 
 // FindSpec reads /SIZE MAX; 0 where it does not be there.
