@@ -180,6 +180,7 @@ type Status struct {
 	LiveBytes  uint64 // of all events, recorded or not
 	LiveBlocks int
 	PeakBytes  uint64
+	Collects   bool // a Go runtime made recorded blocks, which its collector frees
 }
 
 // Status tells how far the recording is.
@@ -194,6 +195,9 @@ func (r *Recording) Status() Status {
 	st.Unwritten = n.recorded - min(st.Recorded, n.recorded)
 	if n.filter != nil {
 		st.Filter = n.filter.String()
+	}
+	for name := range n.functions {
+		st.Collects = st.Collects || capture.OfGo(name)
 	}
 	return st
 }

@@ -221,7 +221,7 @@ func (k *remaining) garbage(p *Profile) string {
 	if k.collected.LiveBlocks == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; not counted: %s of Go, live until a garbage collection has found them dead", units.Blocks(p.Units, k.collected.Live, k.collected.LiveBlocks))
+	return fmt.Sprintf("; not counted: %s of Go, live until a garbage collection has found them dead; --max-live-growth SIZE --since MOMENT checks whether they grow", units.Blocks(p.Units, k.collected.Live, k.collected.LiveBlocks))
 }
 
 // text says what does not count.

@@ -22,7 +22,7 @@ func (r *Recorder) Progress() recordings.RecordStatus {
 		st.Recording, st.Paused, st.Filter = now.On, now.Paused, now.Filter
 		st.Seen, st.Recorded, st.Unwritten = now.Seen, now.Recorded, now.Unwritten
 		st.LiveBytes, st.LiveBlocks, st.PeakBytes = now.LiveBytes, now.LiveBlocks, now.PeakBytes
-		st.Stacks, st.Truncated = now.Stacks, now.Truncated
+		st.Stacks, st.Truncated, st.Collects = now.Stacks, now.Truncated, now.Collects
 		st.Unfollowed = now.Seen == 0 && partial.Has(capture.NoAllocator)
 		if log := r.account.Rec.Log(); log != nil {
 			st.Bytes = log.Size()

@@ -11,6 +11,8 @@ import (
 	"hdb/console"
 	"hdb/console/shell"
 	"hdb/internal/flags"
+	"hdb/report"
+	"hdb/session/recordings"
 )
 
 // settle makes of the command line what converse begins with: `hdb FILE.hdb` is `hdb open
@@ -146,14 +148,16 @@ func (o *options) ownFlags(words []string) (others []string, err error) {
 	return others, nil
 }
 
-// nextCommands tells what to type when a capture was written.
-func nextCommands(path string, leaked, emptied bool) string {
+// nextCommands tells what to type when a capture was written. python: it has the blocks of Python's own allocators.
+func nextCommands(path string, st *recordings.RecordStatus, python bool) string {
 	path = shellWord(path)
 	question := "`hdb summary " + path + "` sums it up"
 	switch {
-	case emptied:
+	case (st.HidesPython || python) && report.MostFreed(st.LiveBytes, st.PeakBytes):
 		question = "`hdb top " + path + "` shows who held the memory at the peak"
-	case leaked:
+	case st.LiveBlocks > 0 && st.Collects:
+		question = "`hdb top " + path + "` shows who allocated what is live, `hdb diff " + path + " 50%` what has grown in the second half"
+	case st.LiveBlocks > 0:
 		question = "`hdb leaks " + path + "` shows what was not freed"
 	}
 	return "next: " + question + ", `hdb " + path + "` opens the console on it"

@@ -556,7 +556,7 @@ func (r *recorder) finish(exit *inferior.ExitStatus, runErr error) int {
 			if st.Unfollowed {
 				r.say("next: `hdb record --alloc 'FUNCTION size=ARG1 ptr=RET' ...` names an allocator function")
 			} else {
-				r.say(nextCommands(r.file, st.LiveBlocks > 0, (st.HidesPython || r.o.python) && report.MostFreed(st.LiveBytes, st.PeakBytes)))
+				r.say(nextCommands(r.file, &st, r.o.python))
 			}
 		}
 	}

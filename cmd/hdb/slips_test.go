@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/session/recordings"
 	"hdb/testprogs"
 )
 
@@ -47,6 +48,23 @@ func TestSlips(t *testing.T) {
 		out, _ := cmd.CombinedOutput() // the exit code is looked at
 		if code := cmd.ProcessState.ExitCode(); code != c.code || !strings.Contains(string(out), c.want) {
 			t.Errorf("hdb %s: exit code %d, want %d and %q in\n%s", c.words, code, c.code, c.want, out)
+		}
+	}
+}
+
+// TestNextCommands: what hdb record names next suits what was recorded.
+func TestNextCommands(t *testing.T) {
+	for _, c := range []struct {
+		st   recordings.RecordStatus
+		want string
+	}{
+		{recordings.RecordStatus{}, "next: `hdb summary a.hdb` sums it up, "},
+		{recordings.RecordStatus{LiveBlocks: 1}, "next: `hdb leaks a.hdb` shows what was not freed, "},
+		{recordings.RecordStatus{LiveBlocks: 1, Collects: true}, "next: `hdb top a.hdb` shows who allocated what is live, `hdb diff a.hdb 50%` what has grown in the second half, "},
+		{recordings.RecordStatus{LiveBlocks: 1, LiveBytes: 1, PeakBytes: 1000, HidesPython: true}, "next: `hdb top a.hdb` shows who held the memory at the peak, "},
+	} {
+		if got := nextCommands("a.hdb", &c.st, false); got != c.want+"`hdb a.hdb` opens the console on it" {
+			t.Errorf("%+v: %s", c.st, got)
 		}
 	}
 }

@@ -118,12 +118,16 @@ type leftOut struct {
 	strict bool
 	file   string // of suppressions, "" none
 	why    error  // why memory is not searched for who holds the blocks; nil: that is not the question
+	golang bool   // some of the blocks may be of Go
 }
 
 // note says that the blocks were not freed, which says less than that nothing holds them.
 func (l leftOut) note(o *screen.Output) {
 	if l.why != nil {
 		o.Printf("all blocks that were not freed, reachable or not: %v\n", l.why)
+	}
+	if l.golang {
+		o.Printf("the garbage collector frees blocks of Go: `diff 50%% per stack` shows which stacks have grown in the second half of the recording; `hdb leaks -- PROGRAM` searches Go's heap for what holds its blocks\n")
 	}
 }
 

@@ -167,13 +167,14 @@ func answerLeaks(ctx context.Context, c *desk.Desk, in shell.Input) error {
 		showLeaks(c, in, q, a.ByReach, mapped)
 		lost := lostOf(a.ByReach, q.Strict)
 		return q.failed(lost.Blocks > 0, units.Blocks(c.Out.Sizes, lost.Bytes, lost.Blocks)+" lost")
-	case a.Live != nil:
-		showStackRows(c, in, a.Live.Rows, heap.ByLive, a.Live.Total, leftOut{a.Live.Kept, q.Strict, q.file, a.Why}, mapped)
-		return q.undecided(a.Live.Total > 0, a.Why)
-	default:
-		showGrowth(c, in, a.Since, q.Since, leftOut{a.Since.Kept, q.Strict, q.file, a.Why}, mapped)
-		return q.undecided(a.Since.Blocks > 0, a.Why)
 	}
+	caveats := c.Session.Recorded.Caveats()
+	if a.Live != nil {
+		showStackRows(c, in, a.Live.Rows, heap.ByLive, a.Live.Total, leftOut{a.Live.Kept, q.Strict, q.file, a.Why, caveats.Collects}, mapped)
+		return q.undecided(a.Live.Total > 0, a.Why)
+	}
+	showGrowth(c, in, a.Since, q.Since, leftOut{a.Since.Kept, q.Strict, q.file, a.Why, caveats.Collects}, mapped)
+	return q.undecided(a.Since.Blocks > 0, a.Why)
 }
 
 // lostOf are the blocks that are lost for certain; if strict, possibly lost ones, too.

@@ -47,6 +47,9 @@ func noteGo(c *desk.Desk, o *screen.Output, q *leaksAsked, a *heaps.LeakAnswer) 
 			o.Printf("main has returned: what its variables alone held counts as garbage here; `break main.FUNCTION` and `leaks` show what holds it while the program works\n")
 		}
 	}
+	if q.exitCode && (all.Blocks > 0 || a.GoError != nil) {
+		o.Printf("--exit-code does not count blocks of Go: `hdb assert --max-live-growth SIZE --since MOMENT -- PROGRAM` checks whether they grow\n")
+	}
 }
 
 // printGoRows prints who allocated what is live of Go, or, where that is not recorded, its types.

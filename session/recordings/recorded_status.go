@@ -97,6 +97,7 @@ type RecordStatus struct {
 	// HidesPython: objects of Python come from pymalloc, whose arenas hide them.
 	HidesPython bool
 	GoHeap      bool             // a Go runtime allocates what is not counted
+	Collects    bool             // a Go runtime made recorded blocks, which its collector frees
 	Unfollowed  bool             // nothing is known of what the program allocates, see Recorded.NoAllocatorKnown
 	Sites       int              // allocator functions that are followed
 	Losses      []recording.Loss // calls of this run that are in no event
