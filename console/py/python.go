@@ -33,7 +33,7 @@ func pythonCommands(c *desk.Desk) []*shell.Command {
 				{Name: "up", Synopsis: "[N]", Short: "select the Python function that called this one", Needs: shell.NeedData, Run: c.Does(pythonMover(1)), Long: "Example:\n  py up"},
 				{Name: "down", Synopsis: "[N]", Short: "select the Python function called by this one", Needs: shell.NeedData, Run: c.Does(pythonMover(-1)), Long: "Example:\n  py down 2"},
 				{Name: "list", Raw: true, Synopsis: "[LINES | FUNCTION | CLASS.METHOD]", Short: "show the source of the selected Python function, or of another one", Needs: shell.NeedData, Run: c.Does(runPythonList),
-					Long: "LINES are as in list. A function is searched for among those that exist in the process's memory. hdb looks for files where the process would: relative names in its working directory and along sys.path. A capture shows the lines that were saved in it.\n\nExamples:\n  py list\n  py list 10,20\n  py list Store.grow"},
+					Long: "LINES are as in list: a function is shown with the lines around its first one, and the next py list continues behind the lines shown. A function is searched for among those that exist in the process's memory. hdb looks for files where the process would: relative names in its working directory and along sys.path. A capture shows the lines that were saved in it.\n\nExamples:\n  py list\n  py list 10,20\n  py list Store.grow"},
 				{Name: "locals", Synopsis: "[N]", Short: "show the variables of a Python function", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonLocals),
 					Long: "N is the number of its frame in py bt, by default the selected one. Values are read from memory: no __repr__ runs; objects are shown by their attributes.\n\nExample:\n  py locals 2"},
 				{Name: "print", Aliases: []string{"p"}, Raw: true, Synopsis: "EXPR", Short: "show a value of the selected Python function", Needs: shell.NeedObjects, Repeat: shell.RepeatSame, Run: c.Does(runPythonPrint),
@@ -254,19 +254,27 @@ func runPythonList(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	if t, err := python.ParseTarget(in.Raw, ""); err == nil && t.Function != "" {
 		return listPythonFunction(ctx, c, in)
 	}
-	f, err := c.Session.Python.Frame()
-	if err != nil {
-		return fmt.Errorf("py list: %w", err)
-	}
-	if !c.Session.Python.Selected() || c.Source.Listing.Language != desk.PythonLanguage {
-		if _, err := c.Session.Python.Select(f.Nth); err != nil {
+	if l := c.Source.Listing; l.Language != desk.PythonLanguage || l.Last == 0 { // else it continues what was listed
+		f, err := c.Session.Python.Frame()
+		if err != nil {
 			return fmt.Errorf("py list: %w", err)
 		}
-		c.Source.Listing = desk.Listing{}
+		if !c.Session.Python.Selected() || l.Language != desk.PythonLanguage {
+			if _, err := c.Session.Python.Select(f.Nth); err != nil {
+				return fmt.Errorf("py list: %w", err)
+			}
+			c.Source.Listing = desk.Listing{}
+		}
 	}
+	return listPython(ctx, c, in)
+}
+
+// listPython lists lines of a source of Python, where the next py list continues.
+func listPython(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	if err := data.RunList(ctx, c, in); err != nil {
 		return fmt.Errorf("py list: %w", err)
 	}
+	c.Source.Listing.Language = desk.PythonLanguage
 	return nil
 }
 
@@ -283,10 +291,7 @@ func listPythonFunction(ctx context.Context, c *desk.Desk, in shell.Input) error
 		c.Err.Line(screen.Guess(fmt.Sprintf("(%s more of that name; FILE:FUNCTION names one)", units.Count(others, "function"))))
 	}
 	in.Raw = fmt.Sprintf("%s:%d", file, line)
-	if err := data.RunList(ctx, c, in); err != nil {
-		return fmt.Errorf("py list: %w", err)
-	}
-	return nil
+	return listPython(ctx, c, in)
 }
 
 func runPythonLocals(_ context.Context, c *desk.Desk, in shell.Input) error {
