@@ -15,6 +15,7 @@ import (
 type Growing struct {
 	Instants []Instant    // the moments by time, the recording's last; without those that no event is behind
 	Rows     []GrowingRow // what grew most first
+	Unsteady int          // further stacks that grew from the first moment to the last, but not at each
 	Kept     Kept         // of stacks that grew, what is left out
 	r        *Recording
 }
@@ -87,6 +88,9 @@ func (r *Recording) Growing(moments []Moment, last Moment, strict bool, s *repor
 	owned, suppressed := alike.runtimeOwned(strict), alike.suppressed(s)
 	for id, one := range grow {
 		if !one.grows() {
+			if first, last := one.Live[0].Bytes, one.Live[len(one.Live)-1].Bytes; last > first && suppressed(id, report.LeakAny) < 0 && !owned(id) {
+				g.Unsteady++
+			}
 			continue
 		}
 		if n := suppressed(id, report.LeakAny); n >= 0 {

@@ -15,7 +15,7 @@ import (
 )
 
 // growthHelp is what help says of leaks growth.
-const growthHelp = "`leaks growth` compares several moments and shows the stacks whose live bytes grew from each moment to the next, the largest growth first, with the rate per second and how their live blocks are held now. A stack that grew once, such as a cache that was filled, is not shown. Stacks whose blocks are all still reachable are only counted, in a line: --reachable lists them instead, --all lists both. The moments are the ones given, and now; a single moment divides the time since then into four parts, and `over 60s` divides the last 60 seconds. Without a moment it compares the last 16 marks, or if there are none, the second half of the recorded time, divided into four parts.\n\n"
+const growthHelp = "`leaks growth` compares several moments and shows the stacks whose live bytes grew from each moment to the next, the largest growth first, with the rate per second and how their live blocks are held now. A stack that grew once, such as a cache that was filled, is only counted. Stacks whose blocks are all still reachable are only counted, in a line: --reachable lists them instead, --all lists both. The moments are the ones given, and now; a single moment divides the time since then into four parts, and `over 60s` divides the last 60 seconds. Without a moment it compares the last 16 marks, or if there are none, the second half of the recorded time, divided into four parts.\n\n"
 
 // growthOf takes `growth [MOMENT...]` out of a line, where it is at its beginning or behind one word.
 func growthOf(text string) (rest string, moments []query.Moment, over time.Duration, ok bool, err error) {
@@ -91,10 +91,11 @@ func showLeaksGrowth(c *desk.Desk, in shell.Input, q leaksAsked, a *heaps.Growth
 		Elapsed int64         `json:"elapsed_ns"`
 		Total   int           `json:"total"`
 		Others  int           `json:"stacks_that_grew_otherwise,omitempty"`
+		Once    int           `json:"stacks_that_grew_at_some_moments,omitempty"`
 		query.Kept
 		Rows []growthRowView `json:"rows"`
 		Copy *heaps.Copy     `json:"copy,omitempty"`
-	}{instants, int64(a.Elapsed), a.Total, a.Others, a.Kept, views, a.Copy}, func(o *screen.Output) {
+	}{instants, int64(a.Elapsed), a.Total, a.Others, a.Unsteady, a.Kept, views, a.Copy}, func(o *screen.Output) {
 		o.Printf("compared: live bytes at %s, over %s\n", instantNames(a.Instants), units.Time(a.Elapsed))
 		if a.Total == 0 {
 			o.Printf("%s grew at each of them\n", noStack(q, a))
@@ -114,6 +115,9 @@ func showLeaksGrowth(c *desk.Desk, in shell.Input, q leaksAsked, a *heaps.Growth
 			}
 			o.Printf("%s grew, too, %s: `%s`\n", units.Count(a.Others, "stack"), what, other.command(a.Others))
 		}
+		if a.Unsteady > 0 {
+			o.Printf("%s grew, but not at each moment: `%s` lists them, too\n", units.Count(a.Unsteady, "stack"), diffBetween(a.Instants[0], a.Instants[len(a.Instants)-1]))
+		}
 		noteKept(o, a.Kept)
 		noteCopy(o, a.Copy)
 		if a.Why != nil {
@@ -121,6 +125,15 @@ func showLeaksGrowth(c *desk.Desk, in shell.Input, q leaksAsked, a *heaps.Growth
 		}
 		noteUnrecorded(c.Session, o, true)
 	})
+}
+
+// diffBetween is the command that compares stacks at two moments.
+func diffBetween(from, to query.Instant) string {
+	words := []string{"diff", desk.AsWord(from.String())}
+	if !to.IsPresent() {
+		words = append(words, desk.AsWord(to.String()))
+	}
+	return strings.Join(append(words, "per stack"), " ")
 }
 
 // noStack is what did not grow.

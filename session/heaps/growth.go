@@ -44,6 +44,7 @@ type GrowthAnswer struct {
 	Rows     []GrowthRow   // what grew most first
 	Total    int           // rows that were asked for
 	Others   int           // rows that were not: all of their blocks are held in the other way
+	Unsteady int           // stacks that grew from the first moment to the last, but not at each
 	Kept     query.Kept
 	Why      error // why memory was not searched for who holds the blocks, nil if it was; all rows are asked for then
 	Doubts   memory.Doubts
@@ -85,7 +86,7 @@ func (h *Heap) growth(ctx context.Context, q GrowthQuestion) (*GrowthAnswer, err
 	if err != nil {
 		return nil, err
 	}
-	a := &GrowthAnswer{Instants: g.Instants, Elapsed: g.Elapsed(), Kept: g.Kept}
+	a := &GrowthAnswer{Instants: g.Instants, Elapsed: g.Elapsed(), Kept: g.Kept, Unsteady: g.Unsteady}
 	var held map[capture.StackID][4]graph.Sum
 	if h.copied == nil {
 		a.Why = h.LeaksByReach()
