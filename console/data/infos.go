@@ -335,7 +335,14 @@ func infoModules(_ context.Context, c *desk.Desk, in shell.Input) error {
 	c.Show(in, struct {
 		Modules []view `json:"modules"`
 	}{views}, func(o *screen.Output) {
-		o.Table([]screen.Column{{Head: "from"}, {Head: "to"}, {Head: "names from"}, {Head: "file"}}, rows)
+		switch {
+		case len(rows) > 0:
+			o.Table([]screen.Column{{Head: "from"}, {Head: "to"}, {Head: "names from"}, {Head: "file"}}, rows)
+		case len(mods) > 0:
+			o.Printf("no mapped file matches %s\n", in.Arg(0))
+		default:
+			o.Printf("no file is mapped into the program\n")
+		}
 	})
 	return nil
 }
