@@ -70,7 +70,7 @@ func TestGrowing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	over, err := r.GrowthMoments(12 * time.Second, Present)
+	over, err := r.GrowthMoments(12*time.Second, Present)
 	if err != nil {
 		t.Fatal(err)
 	}
