@@ -7,12 +7,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"hdb/testprogs"
 )
+
+// recorded matches what hdb says of a recording; on a busy machine 50 ms may be one event.
+var recorded = regexp.MustCompile(` events?, `)
 
 // TestAttach attaches to a program under load again and again, and kills hdb every third time:
 // the program goes on, and what it then says of itself is right. Memory that is freed and used
@@ -61,7 +65,7 @@ func attach(t *testing.T, program, debug string, rounds int) {
 			continue
 		}
 		b, err := exec.Command(testprogs.HDB(t), args...).CombinedOutput()
-		if err != nil || !strings.Contains(string(b), " events, ") || strings.Contains(string(b), "plain breakpoints") {
+		if err != nil || !recorded.Match(b) || strings.Contains(string(b), "plain breakpoints") {
 			t.Fatalf("attached the %d. time: %v\n%s%s", i+1, err, b, &said)
 		}
 	}
