@@ -45,7 +45,7 @@ var allowed = []struct {
 	{"probe.reader", 48, "a method for each kind of record of the ring"},
 	{"probe.siteTable", 52, "the state of patched functions: planting, moving, lifting"},
 	{"python/objects.Heap", 70, "the questions that can be asked of the objects of one interpreter"},
-	{"query.Recording", 82, "the questions that can be asked of one recording"},
+	{"query.Recording", 81, "the questions that can be asked of one recording"},
 	{"recording.Recording", 47, "what becomes of an event is one path under one lock"},
 	{"report.Profile", 50, "a method for each export"},
 	{"session files", 57, "follows from its lines"},

@@ -5,20 +5,20 @@ import "hdb/capture"
 // teardownFrees is how many times as many bytes a program frees as it allocates while it frees its memory at its end.
 const teardownFrees = 9
 
-// A flood is how much was allocated and freed up to a moment.
-type flood struct {
+// A traffic is how much was allocated and freed up to a moment.
+type traffic struct {
 	seq              uint64
 	allocated, freed uint64 // bytes
 	allocs, frees    uint64
 }
 
 // weight grows as long as the program works, and falls while it frees its memory.
-func (f *flood) weight() int64 { return teardownFrees*int64(f.allocated) - int64(f.freed) }
+func (f *traffic) weight() int64 { return teardownFrees*int64(f.allocated) - int64(f.freed) }
 
 // Teardown is an event shortly before the program frees its memory at its end, as by destructors or when an interpreter ends: after
 // it at least half of the blocks, and of their bytes, are freed, and little is allocated. 0: there is no such part at the end of the recording.
 func (x *Index) Teardown() uint64 {
-	var now, best flood
+	var now, best traffic
 	at := 0 // the run that best is the end of
 	for i, r := range x.runs {
 		now.run(r)
@@ -31,7 +31,7 @@ func (x *Index) Teardown() uint64 {
 	}
 	end := now
 	if at < len(x.runs) { // within the runs at both sides the weight may be higher
-		now = flood{}
+		now = traffic{}
 		for _, r := range x.runs[:at] {
 			now.run(r)
 		}
@@ -51,10 +51,13 @@ func (x *Index) Teardown() uint64 {
 	return 0
 }
 
-// lowest is the last event up to #to after which least was live, of those in the last twentieth of the events: what is allocated for
-// a moment does not count.
+// maxLowest is how many events are looked at for the least that was live.
+const maxLowest = 1 << 20
+
+// lowest is the last event up to #to after which least was live, of those in the last twentieth of the events, or the last million:
+// what is allocated for a moment does not count.
 func (x *Index) lowest(to uint64) (seq uint64) {
-	from := to - to/20
+	from := to - min(to/20, maxLowest)
 	live := x.Totals(from).Live
 	least := live
 	seq = from
@@ -82,7 +85,7 @@ func most(allocated, freed, atEnd uint64) bool {
 }
 
 // run adds a whole run.
-func (f *flood) run(r *capture.Summary) {
+func (f *traffic) run(r *capture.Summary) {
 	f.seq = r.Last
 	for i := range r.Flows {
 		f.allocated += r.Flows[i].Bytes
@@ -92,7 +95,7 @@ func (f *flood) run(r *capture.Summary) {
 	}
 }
 
-func (f *flood) event(e *capture.Event) {
+func (f *traffic) event(e *capture.Event) {
 	f.seq = e.Seq
 	if e.Ended.Recorded {
 		f.freed += e.Ended.Size

@@ -12,10 +12,6 @@ func (t *Thread) StrictSeccomp() bool {
 	return mode == "1"
 }
 
-// Suspended reports whether a signal has stopped the thread with its process (group-stop, ptrace(2)): continued, it waits for
-// SIGCONT.
-func (t *Thread) Suspended() bool { return t.group }
-
 // Confined reports whether the kernel may end t for a system call: by strict seccomp, or by a
 // filter. hdb has lived under the filters that it shares with t, in a container for instance; what
 // others do is not known.

@@ -98,6 +98,10 @@ func (a *awaiting) end() {
 	}
 }
 
+// Suspended reports whether a signal has stopped the thread with its process (group-stop, ptrace(2)): continued, it waits for
+// SIGCONT.
+func (t *Thread) Suspended() bool { return t.group }
+
 // tellStopped says after a while that the process is stopped though it was resumed: a signal has
 // stopped it (SIGSTOP, SIGTSTP), which gdb calls a group-stop. The result ends that.
 func (p *Process) tellStopped() (end func() bool) {

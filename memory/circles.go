@@ -7,17 +7,24 @@ import (
 	"hdb/heap/graph"
 )
 
-// maxCircle is how many blocks are looked at for a circle through one, and maxCircles for all circles of an answer.
+// maxCircle is how many pointers are looked at for a circle through a block, and maxCircles for all circles of an answer.
 const (
-	maxCircle  = 1 << 10
-	maxCircles = 1 << 22
+	maxCircle  = 1 << 18
+	maxCircles = 1 << 24
 )
 
-// A Circle is lost blocks that hold each other.
-type Circle struct {
-	Blocks []int  // indexes, each of which points to the next, the last to the first
+// Circles are lost blocks that hold each other.
+type Circles struct {
+	Blocks []int  // indexes of one of the most frequent kind, each of which points to the next, the last to the first
 	Times  uint64 // how many circles there are of blocks with the same stacks
-	alike  string // these stacks
+	Others uint64 // circles of other kinds
+	Cut    uint64 // blocks for which no circle was found before the search was cut off
+	kinds  map[string]*circleKind
+}
+
+type circleKind struct {
+	blocks []int
+	times  uint64
 }
 
 // circles finds the circles that definitely lost blocks are on, and lets another of their blocks count as definitely lost: the one
@@ -26,6 +33,7 @@ type circles struct {
 	m      *Image
 	g      *graph.Graph
 	alike  func(capture.StackID) capture.StackID
+	holds  func(graph.Edge) bool
 	move   bool // another block is to count as definitely lost
 	looked int
 	heads  map[int]circleHead // by the block that counts as definitely lost
@@ -33,32 +41,36 @@ type circles struct {
 
 // A circleHead is the block of a circle that counts as definitely lost.
 type circleHead struct {
-	blocks []int
-	alike  string
+	blocks []int     // none: the search was cut off
+	alike  string    // their stacks
 	with   graph.Sum // what is lost with it
 }
 
 // at finds the circle of a definitely lost block, and reports whether another of its blocks counts as definitely lost instead.
 func (c *circles) at(i int) (moved bool) {
-	lost := c.g.Lost(i)
-	if lost.Blocks == 0 || c.looked > maxCircles {
-		return false
+	h := circleHead{with: c.g.Lost(i)}
+	cut := c.looked > maxCircles
+	if !cut {
+		var looked int
+		h.blocks, looked, cut = c.g.Circle(i, maxCircle, c.holds)
+		c.looked += looked
 	}
-	found, looked := c.g.Circle(i, maxCircle)
-	c.looked += looked
-	if found == nil {
+	if cut {
+		c.heads[i] = h
+	}
+	if h.blocks == nil {
 		return false
 	}
 	first := 0
-	for n, b := range found {
+	for n, b := range h.blocks {
 		switch {
 		case c.m.inArenas(c.m.Block(b).Addr):
 			return false
-		case c.move && c.stack(b) < c.stack(found[first]):
+		case c.move && c.stack(b) != 0 && (c.stack(h.blocks[first]) == 0 || c.stack(b) < c.stack(h.blocks[first])):
 			first = n
 		}
 	}
-	h := circleHead{blocks: append(found[first:len(found):len(found)], found[:first]...), with: lost}
+	h.blocks = append(h.blocks[first:len(h.blocks):len(h.blocks)], h.blocks[:first]...)
 	head := h.blocks[0]
 	if head < i { // it has been counted
 		return false
@@ -81,12 +93,26 @@ func (c *circles) stack(i int) capture.StackID {
 	return id
 }
 
-// add adds a circle to the row of its first block.
-func (r *LeakRow) addCircle(h circleHead) {
-	if r.Circle.Blocks == nil {
-		r.Circle = Circle{Blocks: h.blocks, alike: h.alike}
+// add adds the circle of a block.
+func (c *Circles) add(h circleHead) {
+	if h.blocks == nil {
+		c.Cut++
+		return
 	}
-	if r.Circle.alike == h.alike {
-		r.Circle.Times++
+	if c.kinds == nil {
+		c.kinds = map[string]*circleKind{}
 	}
+	kind := c.kinds[h.alike]
+	if kind == nil {
+		kind = &circleKind{blocks: h.blocks}
+		c.kinds[h.alike] = kind
+	}
+	if kind.times++; kind.times > c.Times {
+		c.Blocks, c.Times = kind.blocks, kind.times
+	}
+	c.Others = 0
+	for _, k := range c.kinds {
+		c.Others += k.times
+	}
+	c.Others -= c.Times
 }

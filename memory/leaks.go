@@ -21,7 +21,7 @@ type LeakRow struct {
 	Largest int       // index of the largest block
 	With    graph.Sum // of Definite: what is lost with them
 	Behind  Behind    // of Blocks: those that are held behind a header only
-	Circle  Circle    // of Definite: one that a block is on
+	Circles Circles   // of Definite: those that the blocks are on
 	Usable  graph.Sum // of Blocks: those that no recording has, whose sizes are usable ones
 	most    uint64    // bytes of Largest
 }
@@ -57,8 +57,8 @@ func (b *Behind) block(bytes uint64, head bool) {
 
 // Leaks adds up the blocks by how they are held and by their stacks, of which alike tells which
 // are taken for one, nil none. Only blocks of which keep holds are counted; nil keeps all. What is held behind a header only
-// is still reachable, and of a circle the block of the earliest stack is definitely lost, unless strict has both as memcheck does.
-func (m *Image) Leaks(ctx context.Context, alike func(capture.StackID) capture.StackID, keep func(Block) bool, strict bool) (*Leaks, error) {
+// is still reachable, and of a circle, whose edges holds tells as Graph.Circle does, nil: circles are not looked for, the block of the earliest stack is definitely lost, unless strict has both as memcheck does.
+func (m *Image) Leaks(ctx context.Context, alike func(capture.StackID) capture.StackID, keep func(Block) bool, holds func(graph.Edge) bool, strict bool) (*Leaks, error) {
 	g, err := m.Graph(ctx)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (m *Image) Leaks(ctx context.Context, alike func(capture.StackID) capture.S
 	out := &Leaks{}
 	var last key // its row is the one with most of the other blocks
 	n := -1
-	rings := circles{m: m, g: g.Graph, alike: alike, move: !strict && keep == nil, heads: map[int]circleHead{}}
+	rings := circles{m: m, g: g.Graph, alike: alike, holds: holds, move: !strict && keep == nil, heads: map[int]circleHead{}}
 	for i, b := range m.Blocks() {
 		if keep != nil && !keep(b) {
 			continue
@@ -83,7 +83,7 @@ func (m *Image) Leaks(ctx context.Context, alike func(capture.StackID) capture.S
 		if behind {
 			k.reach = graph.Reachable
 		}
-		if !k.ofGo && k.reach == graph.Definite && rings.at(i) {
+		if holds != nil && !k.ofGo && k.reach == graph.Definite && rings.at(i) {
 			k.reach = graph.Indirect
 		}
 		head, heads := rings.heads[i]
@@ -132,7 +132,7 @@ func (m *Image) Leaks(ctx context.Context, alike func(capture.StackID) capture.S
 			lost := g.Lost(i)
 			if heads {
 				lost = head.with
-				row.addCircle(head)
+				row.Circles.add(head)
 			}
 			row.With.Blocks += lost.Blocks
 			row.With.Bytes += lost.Bytes

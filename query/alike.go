@@ -33,6 +33,9 @@ func (a *alikeStacks) of(id capture.StackID) capture.StackID {
 	if of, ok := a.known[id]; ok {
 		return of
 	}
+	if a.r.Reading.GivenUp() {
+		return id
+	}
 	from := a.frames.find(id, a.r.Index.Named(id))
 	if !slices.ContainsFunc(a.r.Source.Stack(id).PCs, capture.IsInterpreted) {
 		from = 0

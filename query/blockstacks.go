@@ -27,6 +27,9 @@ func (r *Recording) BlockStacks(from uint64, strict bool, hide *report.Suppressi
 	now := r.Index.Totals(r.Moment)
 	for i := range now.Flows {
 		f := &now.Flows[i]
+		if f.Allocs == 0 {
+			continue
+		}
 		id := s.alike.of(f.Stack)
 		row := s.allocated[id]
 		row.Bytes += f.Bytes
@@ -40,6 +43,9 @@ func (r *Recording) BlockStacks(from uint64, strict bool, hide *report.Suppressi
 	before := r.Index.Totals(from)
 	for i := range before.Flows {
 		f := &before.Flows[i]
+		if f.Allocs == 0 {
+			continue
+		}
 		id := s.alike.of(f.Stack)
 		row := s.allocated[id]
 		row.Bytes -= f.Bytes

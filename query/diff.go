@@ -221,6 +221,7 @@ func rebuiltModules(a, b capture.Source) func(module string) bool {
 // and numbers of stacks differ between recordings. Lines of Python and of modules that were rebuilt may have moved, and do not
 // count. It adds the stacks to named.
 func (r *Recording) byFrames(rows []heap.Row, rebuilt func(module string) bool, named map[string]names.Stack) {
+	mine := map[string]bool{}
 	for i := range rows {
 		if r.Reading.GivenUp() {
 			return
@@ -238,7 +239,22 @@ func (r *Recording) byFrames(rows []heap.Row, rebuilt func(module string) bool, 
 				fmt.Fprintf(&key, "%s %s:%d\n", f.Name(), filepath.Base(f.File), f.Line)
 			}
 		}
-		rows[i].Site = heap.Site{Function: key.String()}
-		named[key.String()] = st
+		k := key.String()
+		rows[i].Site = heap.Site{Function: k}
+		if mine[k] {
+			st = withoutLines(st, named[k])
+		}
+		named[k], mine[k] = st, true
 	}
+}
+
+// withoutLines is a stack of several, which differ in lines, without these.
+func withoutLines(a, b names.Stack) names.Stack {
+	a.Frames = slices.Clone(a.Frames)
+	for i := range a.Frames {
+		if i < len(b.Frames) && a.Frames[i].Line != b.Frames[i].Line {
+			a.Frames[i].Line = 0
+		}
+	}
+	return a
 }

@@ -19,28 +19,27 @@ type caller uint8
 var callers = [...]struct {
 	of    string
 	match func(f *names.Frame) bool
+	main  bool // its library has the program's main
 }{
-	{"tokio", func(f *names.Frame) bool { return inNamespace(f, "tokio::") }},
-	{"rayon", func(f *names.Frame) bool { return inNamespace(f, "rayon::") || inNamespace(f, "rayon_core::") }},
-	{"pytest", isPytest},
-	{"asyncio", func(f *names.Frame) bool { return strings.Contains(f.File, "/asyncio/") }},
-	{"threading", func(f *names.Frame) bool { return path.Base(f.File) == "threading.py" }},
-	{"runpy", func(f *names.Frame) bool { return f.File == "<frozen runpy>" || path.Base(f.File) == "runpy.py" }},
-	{"std::thread", func(f *names.Frame) bool { return strings.Contains(f.Function, "std::thread::") }},
-	{rustRuntime, func(f *names.Frame) bool { return inNamespace(f, "std::rt::") }},
-	{"the Java VM", func(f *names.Frame) bool { return isJVM(f) }},
-	{"the Go runtime", func(f *names.Frame) bool { return strings.HasPrefix(f.Function, "runtime.") }},
-	{"the C library", func(f *names.Frame) bool { return modkind.IsCLibrary(f.Path) || startsProgram(f.Function) }},
-	{"libraries", func(*names.Frame) bool { return true }},
+	{of: "tokio", match: func(f *names.Frame) bool { return inNamespace(f, "tokio::") }},
+	{of: "rayon", match: func(f *names.Frame) bool { return inNamespace(f, "rayon::") || inNamespace(f, "rayon_core::") }},
+	{of: "pytest", match: isPytest},
+	{of: "asyncio", match: func(f *names.Frame) bool { return strings.Contains(f.File, "/asyncio/") }},
+	{of: "threading", match: func(f *names.Frame) bool { return path.Base(f.File) == "threading.py" }},
+	{of: "runpy", match: func(f *names.Frame) bool { return f.File == "<frozen runpy>" || path.Base(f.File) == "runpy.py" }},
+	{of: "std::thread", match: func(f *names.Frame) bool { return strings.Contains(f.Function, "std::thread::") }},
+	{of: "the Rust runtime", main: true, match: func(f *names.Frame) bool { return inNamespace(f, "std::rt::") }},
+	{of: "the Java VM", match: func(f *names.Frame) bool { return isJVM(f) }},
+	{of: "the Go runtime", match: func(f *names.Frame) bool { return strings.HasPrefix(f.Function, "runtime.") }},
+	{of: "the C library", match: func(f *names.Frame) bool { return modkind.IsCLibrary(f.Path) || startsProgram(f.Function) }},
+	{of: "libraries", match: func(*names.Frame) bool { return true }},
 }
 
-// What is the user's own unless of what it calls.
+// Frames that are the user's own unless they call what is named here.
 const (
 	script = caller(len(callers) + 1 + iota) // a script of Python in a bin directory, such as /usr/local/bin/pytest: calls a library
 	entry                                    // a main without debug information: calls Rust's runtime, which has compiled it in
 )
-
-const rustRuntime = "the Rust runtime"
 
 func inNamespace(f *names.Frame, scope string) bool {
 	return strings.HasPrefix(strings.TrimPrefix(f.Function, "<"), scope)
@@ -80,7 +79,7 @@ func (a *Attribution) Outer(frames []names.Frame, site int) (n int, of string) {
 // only reports whether a script or entry that calls such a frame only leads to the user's code.
 func (c caller) only(next caller) bool {
 	known := next > 0 && next <= caller(len(callers))
-	return known && (c == script || callers[next-1].of == rustRuntime)
+	return known && (c == script || callers[next-1].main)
 }
 
 // Between are the runs of at least two frames that are libraries' among those that are shown, from index low up to high; the first

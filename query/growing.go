@@ -18,6 +18,7 @@ type Growing struct {
 	Unsteady int          // further stacks that grew from the first moment to the last, but not at each
 	Kept     Kept         // of stacks that grew, what is left out
 	r        *Recording
+	alike    *alikeStacks
 }
 
 // An Instant is a moment of a recording that was found.
@@ -55,8 +56,8 @@ func (g *Growing) Named(row *GrowingRow) StackRow {
 	return StackRow{out, g.r.namedStack(row.Stack)}
 }
 
-// AsStack is the stack that one is taken for in rows.
-func (r *Recording) AsStack() func(capture.StackID) capture.StackID { return r.alikeStacks().of }
+// AsStack is the stack of a row that a stack is counted in.
+func (g *Growing) AsStack(id capture.StackID) capture.StackID { return g.alike.of(id) }
 
 // growthParts is into how many parts a time is cut of which only the beginning is given.
 const growthParts = 4
@@ -69,6 +70,7 @@ func (r *Recording) Growing(moments []Moment, last Moment, strict bool, s *repor
 		return nil, err
 	}
 	alike := r.alikeStacks()
+	g.alike = alike
 	grow := map[capture.StackID]*GrowingRow{}
 	for n, at := range g.Instants {
 		rows := heap.Top(r.Index, at.Seq, heap.ByLive, alike.site)
@@ -120,7 +122,7 @@ func (r *GrowingRow) grows() bool {
 // Working is the last moment before the program frees its memory at its end; if it does not, that is its end.
 func (r *Recording) Working() Moment {
 	if at := r.Index.Teardown(); at > 0 && at < r.Index.Last() {
-		return ParseMoment(fmt.Sprintf("#%d", at))
+		return After(at)
 	}
 	return Present
 }

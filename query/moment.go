@@ -39,6 +39,9 @@ const (
 // Present is the moment of the recording itself.
 var Present Moment
 
+// After is the moment after an event.
+func After(seq uint64) Moment { return Moment{kind: numbered, text: fmt.Sprintf("#%d", seq), seq: seq} }
+
 // ParseMoment reads a moment: #N, N% of the events, a time since the start, peak, start, end, stop
 // N, or the name of a mark, which may be any of these; "" and now are Present. The recording
 // decides whether it is a moment.

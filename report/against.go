@@ -29,7 +29,7 @@ func checkAgainst(p *Profile, l *Limits) []Verdict {
 	peak.Text = fmt.Sprintf("%s live at once, %s in %s (%s)", p.Units.Long(now), p.Units.Long(before), e.Name, e.flag())
 	peak.decide(p, l, liveBytes, now, e.allowed(before))
 	if peak.Failed() {
-		peak.grown(p.Counted(), e, func(p *Profile) []finding {
+		peak.grown(p.Counted(), e, 0, func(p *Profile) []finding {
 			return p.Counted().gather(func(_ int, st *Stack) (uint64, uint64) { return st.Peak, st.PeakBlocks }, false)
 		})
 	}
@@ -37,17 +37,25 @@ func checkAgainst(p *Profile, l *Limits) []Verdict {
 }
 
 // grown has a verdict have the stacks with more than in the earlier recording, and reports how many of them are new. A stack may
-// have more by the tolerance's share of all stacks: what a few blocks more or less are in a large program is no change.
-func (v *Verdict) grown(p *Profile, e *Earlier, find func(*Profile) []finding) (added int) {
-	before, all := map[string]uint64{}, uint64(0)
+// have more by a share of all stacks, as long as all together do not: a few blocks more or less in a large program are no change.
+func (v *Verdict) grown(p *Profile, e *Earlier, share float64, find func(*Profile) []finding) (added int) {
+	before, all, now := map[string]uint64{}, uint64(0), uint64(0)
 	for _, f := range find(e.Profile) {
 		before[f.fingerprint] = f.weight
 		all += f.weight
 	}
+	found := find(p)
+	for _, f := range found {
+		now += f.weight
+	}
+	slack := uint64(float64(all) * share)
+	if now > all+slack {
+		slack = 0
+	}
 	v.value = 0
-	for _, f := range find(p) {
+	for _, f := range found {
 		was, known := before[f.fingerprint]
-		if f.weight <= was+e.allowed(all)-all {
+		if f.weight <= was+slack {
 			continue
 		}
 		if !known {
@@ -65,7 +73,7 @@ func (v *Verdict) grown(p *Profile, e *Earlier, find func(*Profile) []finding) (
 func (p *Profile) leftMore(l *Limits) Verdict {
 	e := l.Against
 	v := Verdict{Name: "against-leaks", rule: "leak", unit: "bytes"}
-	added := v.grown(p, e, func(p *Profile) []finding {
+	added := v.grown(p, e, e.Tolerance, func(p *Profile) []finding {
 		k := p.remaining(l, p.collected())
 		return p.gather(func(i int, st *Stack) (uint64, uint64) {
 			if !k.counts[i] {

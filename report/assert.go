@@ -246,7 +246,7 @@ func checkGrowth(p *Profile, l *Limits) Verdict {
 	when := ""
 	if u := l.Until; u != nil {
 		live = u.of
-		when = fmt.Sprintf(" after event #%d, before the program freed its memory at its end", u.Seq)
+		when = fmt.Sprintf(" after event #%d, before the program freed most of it", u.Seq)
 	}
 	var before, after uint64
 	for i := range p.Stacks {

@@ -137,7 +137,7 @@ func (p *Profile) stackText(st *Stack, indent string, form StackForm) string {
 		frames = nil
 		for i := inner; i < outer; i++ {
 			if len(between) > 0 && i == between[0][0] {
-				gaps[len(frames)] = between[0][1] - i
+				gaps[len(frames)] += between[0][1] - i
 				i, between = between[0][1]-1, between[1:]
 				continue
 			}
@@ -152,7 +152,11 @@ func (p *Profile) stackText(st *Stack, indent string, form StackForm) string {
 	for n, i := range frames {
 		if left := len(frames) - shownFrames; left > 1 && n >= shownFrames/2 && n < shownFrames/2+left {
 			if n == shownFrames/2 {
-				b = fmt.Appendf(b, "%s(%d more frames)\n", indent, left)
+				hidden := 0
+				for k := n; k < n+left; k++ {
+					hidden += gaps[k]
+				}
+				b = fmt.Appendf(b, "%s(%d more frames)\n", indent, left+hidden)
 			}
 			continue
 		}

@@ -273,10 +273,12 @@ func (p *Profile) RuntimeOwned() func(*Stack) bool {
 // runtimeStack tells stacks that lead through nothing but the C and C++ runtimes, and those of the dynamic linker's own
 // allocations: what dlopen keeps is freed by dlclose, or never.
 func (p *Profile) runtimeStack(st *Stack) bool {
-	for i, f := range st.Frames {
-		if file := p.ModulePath(&p.Frames[f]); i == 0 && modkind.IsDynamicLinker(file) && !modkind.IsMusl(file) {
+	if len(st.Frames) > 0 {
+		if file := p.ModulePath(&p.Frames[st.Frames[0]]); modkind.IsDynamicLinker(file) && !modkind.IsMusl(file) {
 			return true
 		}
+	}
+	for _, f := range st.Frames {
 		m := p.Frames[f].Module
 		if m < 0 || m >= len(p.Modules) || !RuntimeModule(p.Modules[m].Path) {
 			return false

@@ -414,7 +414,10 @@ func (l lookup) localOf(function, name string) (Value, bool) {
 // variableOf is a variable of a function: a static one, else one of its innermost frame.
 func (l lookup) variableOf(function, name string) (Value, bool) {
 	static, is := l.staticOf(function, name)
-	if local, ok := l.localOf(function, name); ok && (!is || static.err != nil) { // not static if it has no value without a frame
+	if is && static.err == nil { // else it has no value without a frame
+		return static, true
+	}
+	if local, ok := l.localOf(function, name); ok {
 		return local, true
 	}
 	return static, is

@@ -53,7 +53,8 @@ const AssertFlags = `  --max-peak SIZE           at most SIZE bytes are live at 
   --against FILE            no higher peak than in FILE, an earlier capture of the
                             program, and no stack leaves more at the program's end
   --tolerance SHARE         by how much its numbers may be exceeded, by default 1%;
-                            of a stack, by that share of all that is live there
+                            a stack may have more by this share of the total, if
+                            the total does not
   --stacks                  show stacks below a failed limit, without the frames at both
                             ends that are not the program's; --full shows all frames
   --junit FILE              write a JUnit XML report, too

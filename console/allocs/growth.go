@@ -27,7 +27,7 @@ func diffCommand(c *desk.Desk) *shell.Command {
 	return &shell.Command{Name: "diff", Group: shell.GroupAllocs, While: shell.RunsAlongside, Synopsis: "MOMENT [MOMENT] [per function|line|module]\nMOMENT [MOMENT] per stack [N]\nFILE.hdb [per ...]", Short: "compare what is live at two moments, or in another capture", Args: []shell.ArgKind{shell.ArgMomentOrFile}, Repeat: shell.RepeatNone, Run: c.Does(runDiff),
 		Long: "The second moment is by default the current one. A moment has any form that goto takes. With FILE.hdb it first compares peak, end and totals of both, and then what was live at their ends, or at their peaks if both programs have ended. Between two moments of one recording each change is also shown per second, idle time included.\n\n" +
 			"A function is shown with the line that changed most. Lines of different builds are not compared: a function that allocated at several lines is then shown without one.\n\n" +
-			"`per stack` shows the N stacks that grew most, 5 by default. Stacks of two captures match if their functions and lines do.\n\n`leaks since MOMENT` counts only the blocks that were allocated after the moment.\n\nExamples:\n  diff warm\n  diff 10% 90%\n  diff warm end per stack\n  diff yesterday.hdb per line"}
+			"`per stack` shows the N stacks that grew most, 5 by default. Stacks of two captures match if their functions and lines do; in Python, and in modules of which the captures have different builds, if their functions do.\n\n`leaks since MOMENT` counts only the blocks that were allocated after the moment.\n\nExamples:\n  diff warm\n  diff 10% 90%\n  diff warm end per stack\n  diff yesterday.hdb per line"}
 }
 
 // since takes `since MOMENT` out of a line, where it is at its beginning or behind one word. The

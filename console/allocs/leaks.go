@@ -28,7 +28,7 @@ import (
 func leaksCommand(c *desk.Desk) *shell.Command {
 	return &shell.Command{Name: "leaks", Group: shell.GroupAllocs, While: shell.RunsAlongside, Raw: true, Synopsis: "[N] [since MOMENT] [--strict] [--indirect] [--possible] [--reachable|--all] [--snapshot|--exit] [--exit-code] [--suppressions FILE] [if CONDITION]\n[N] growth [MOMENT ... | over TIME] [--strict] [--reachable|--all] [--snapshot|--exit] [--suppressions FILE]", Short: "show the stacks of lost blocks, or of all live blocks if there is no memory to search", Args: []shell.ArgKind{shell.ArgSince}, Run: c.Does(runLeaks),
 		Long: "For a stopped process and for a core file, it searches memory for pointers to the live blocks, as LeakSanitizer and valgrind do. The roots are registers, stacks, global and thread-local variables and the program's own mappings.\n\n" +
-			"  definitely lost  nothing points to the block\n  indirectly lost  only lost blocks do; of a circle of lost blocks the one that was allocated by the earliest stack is definitely lost\n  possibly lost    only interior pointers lead to it\n  still reachable  pointers to the starts of blocks lead from a root to it\n\n" +
+			"  definitely lost  nothing points to the block\n  indirectly lost  only lost blocks do; of lost blocks in a circle, one is definitely lost: that of the earliest stack, or with if, since or --strict that at the lowest address\n  possibly lost    only interior pointers lead to it\n  still reachable  pointers to the starts of blocks lead from a root to it\n\n" +
 			"The stacks of lost blocks are listed, the worst first, each with the blocks that are indirectly lost through its blocks, and a circle if its blocks are on one. --indirect and --possible add the stacks of indirectly and possibly lost blocks, --reachable lists the still reachable ones instead, --all lists all of them. Two kinds of blocks that have only interior pointers count as reachable: blocks with a header, where nearly all blocks from the same code are pointed to at the same offset, and pools, which are pointed to at many offsets. A line says how many; --strict counts them as possibly lost, as valgrind does. A leak whose stale pointers all have the same offset is mistaken for such blocks. Blocks that are older than the recording, or not in it, have no stack; they are counted in a separate row. With `if` only blocks that match are counted; for blocks without a stack only size and addr are known.\n\n" +
 			"Go blocks have a table of their own, by type, with what holds the largest block of each type. They are live until a collection finds them unreachable: a Go block that nothing holds is garbage for the next collection, not a leak (docs/go.md). --reachable, --all and --strict do not change this table.\n\n" +
 			"Where there is no memory to search, in captures and after the program's end, it lists all blocks that are live at this moment, reachable or not; at the program's end these are all the blocks that it did not free. A line says so.\n\n" +
@@ -306,7 +306,7 @@ func showLeaks(c *desk.Desk, in shell.Input, q leaksAsked, a *heaps.LeakAnswer, 
 	for _, r := range a.Rows {
 		row := r.StackRow
 		row.LiveBytes, row.LiveBlocks = r.Bytes, r.Blocks
-		views = append(views, leakRowView{r.Reach.String(), viewStackRow(row), r.With.Bytes, r.With.Blocks, fmt.Sprintf("%#x", r.Block.Addr), r.Block.Size, r.Members, r.Circle.Times})
+		views = append(views, leakRowView{r.Reach.String(), viewStackRow(row), r.With.Bytes, r.With.Blocks, fmt.Sprintf("%#x", r.Block.Addr), r.Block.Size, r.Members, r.Circles.Times})
 	}
 	var since string
 	if !q.Since.IsPresent() {
@@ -420,28 +420,34 @@ func printLeakRow(c *desk.Desk, o *screen.Output, a *heaps.LeakAnswer, r *heaps.
 	o.Printf("%s, of %s allocated%s\n", head, units.Grouped(r.Count), rate)
 	printUserFrames(c, o, r.StackRow.Stack, "")
 	if len(r.Members) > 0 {
-		o.Printf("circle of %s, %s: %s\n", units.Count(len(r.Members), "block"), units.Count(r.Circle.Times, "time"), inCircle(o, r.Members))
+		others := ""
+		if n := r.Circles.Others; n > 0 {
+			others = fmt.Sprintf(", and %s of other blocks", units.Count(n, "circle"))
+		}
+		o.Printf("circle of %s, %s: %s%s\n", units.Count(len(r.Circles.Blocks), "block"), units.Count(r.Circles.Times, "time"), inCircle(o, r.Members, len(r.Circles.Blocks)), others)
+	}
+	if n := r.Circles.Cut; n > 0 {
+		o.Line(screen.Guess(fmt.Sprintf("(%s may be on circles, too: too many blocks were in the way to tell)", units.Count(n, "block"))))
 	}
 }
 
 // shownMembers is how many blocks of a circle are named.
 const shownMembers = 6
 
-// inCircle names the blocks of a circle, each of which points to the next.
-func inCircle(o *screen.Output, members []string) string {
-	if slices.Equal(members[1:], members[:len(members)-1]) {
+// inCircle names the blocks of a circle of n, each of which points to the next; members are its first.
+func inCircle(o *screen.Output, members []string, n int) string {
+	if len(members) == n && slices.Equal(members[1:], members[:n-1]) {
 		return "all " + o.Names.Short(members[0])
 	}
+	shown := members[:min(len(members), shownMembers)]
 	var names []string
-	for i, name := range append(slices.Clip(members), members[0]) {
-		switch left := len(members) - i; {
-		case i < shownMembers-1 || left <= 1:
-			names = append(names, o.Names.Short(name))
-		case i == shownMembers-1:
-			names = append(names, fmt.Sprintf("(%d more)", left-1))
-		}
+	for _, name := range shown {
+		names = append(names, o.Names.Short(name))
 	}
-	return strings.Join(names, " -> ")
+	if left := n - len(shown); left > 0 {
+		names = append(names, fmt.Sprintf("(%d more)", left))
+	}
+	return strings.Join(append(names, o.Names.Short(members[0])), " -> ")
 }
 
 // printReach prints how much is held in each way.

@@ -44,7 +44,7 @@ func noteGo(c *desk.Desk, o *screen.Output, q *leaksAsked, a *heaps.LeakAnswer) 
 		o.Table([]screen.Column{{Head: "bytes", Right: true}, {Head: "blocks", Right: true}, {}}, table)
 		printGoRows(c, o, q, a)
 		if q.exit && garbage.Blocks > 0 {
-			o.Printf("main has returned: what its variables alone held counts as garbage here; `break main.FUNCTION` and `leaks` show what holds it while the program works\n")
+			o.Printf("at its end main's variables may hold nothing any more, and what they alone held counts as garbage; `break main.FUNCTION` and `leaks` show what holds it while the program works\n")
 		}
 	}
 	if q.exitCode && (all.Blocks > 0 || a.GoError != nil) {

@@ -15,7 +15,7 @@ import (
 )
 
 // growthHelp is what help says of leaks growth.
-const growthHelp = "`leaks growth` compares several moments and shows the stacks whose live bytes grew from each moment to the next, the largest growth first, with the rate per second and how their live blocks are held now. A stack that grew once, such as a cache that was filled, is only counted. Stacks whose blocks are all still reachable are only counted, in a line: --reachable lists them instead, --all lists both. The moments are the ones given, and now; a single moment divides the time since then into four parts, and `over 60s` divides the last 60 seconds. Without a moment it compares the last 16 marks, or if there are none, the second half of the recorded time, divided into four parts.\n\n"
+const growthHelp = "`leaks growth` compares several moments and shows the stacks whose live bytes grew from each moment to the next, the largest growth first, with the rate per second and how their live blocks are held now. A stack that grew once, such as a cache that was filled, is only counted. Stacks whose blocks are all still reachable are only counted, in a line: --reachable lists them instead, --all lists both. The moments are the ones given, and now, or for a program that freed its memory at its end a moment before that; a single moment divides the time since then into four parts, and `over 60s` divides the last 60 seconds. Without a moment it compares the last 16 marks, or if there are none, the second half of the recorded time, divided into four parts.\n\n"
 
 // growthOf takes `growth [MOMENT...]` out of a line, where it is at its beginning or behind one word.
 func growthOf(text string) (rest string, moments []query.Moment, over time.Duration, ok bool, err error) {

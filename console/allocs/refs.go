@@ -384,7 +384,7 @@ func printPath(o *screen.Output, a *heaps.PathAnswer) {
 	case len(a.Steps) == 1:
 	case a.Expression != "" && !long && !hasReserved(a.Expression):
 		o.Printf("it is %s%s\n", a.Expression, where)
-	case a.In != "":
+	case a.In != "" && !long:
 		o.Printf("it is in %s%s\n", a.In, where)
 	}
 }

@@ -397,7 +397,7 @@ func PrintFolded(o *screen.Output, frames []names.Frame, low, high int, hidden [
 	gaps := map[int]int{}
 	for i := low; i < high; i++ {
 		if len(hidden) > 0 && i == hidden[0][0] {
-			gaps[len(shown)] = hidden[0][1] - i
+			gaps[len(shown)] += hidden[0][1] - i
 			i = hidden[0][1] - 1
 			hidden = hidden[1:]
 		} else if i == low || !goruntime.Helper(frames[i].Function) {

@@ -393,13 +393,16 @@ func ofObject(c *desk.Desk, in shell.Input, expr string, ask func(expr string) e
 	if err == nil {
 		return nil
 	}
+	if strings.ContainsAny(expr, "(=") { // of C it might call or assign
+		return fmt.Errorf("py refs: %w", err)
+	}
 	if at, ofC := c.Eval.AddressOf(in, expr); ofC == nil && ask(fmt.Sprintf("%#x", at)) == nil {
 		return nil
 	}
 	return fmt.Errorf("py refs: %w", err)
 }
 
-// like reports whether two references read alike: from objects of one type, of one owner's.
+// like reports whether two references print alike: same text, and objects and owners of the same types.
 func (v *pythonReferrerView) like(o *pythonReferrerView) bool {
 	return v.Text == o.Text && v.Type == o.Type && v.OwnerType == o.OwnerType && (v.Frame == nil) == (o.Frame == nil) && v.Unsure == o.Unsure
 }

@@ -99,6 +99,21 @@ func (m *memory) anonymous() (all []addr.Range) {
 	return all
 }
 
+// mappable is where mmapped chunks may be: anonymous memory without a gap. A chunk may have several mappings, as the program may
+// have advised the kernel about parts of it, or protected them (madvise(2), mprotect(2)).
+func (m *memory) mappable() (all []addr.Range) {
+	for _, x := range m.Mappings {
+		switch last := len(all) - 1; {
+		case x.Executable || !anonymous(x):
+		case last >= 0 && all[last].End == x.Start:
+			all[last].End = x.End
+		case x.Readable && x.Writable:
+			all = append(all, x.Range)
+		}
+	}
+	return all
+}
+
 // mainArena finds the variable main_arena, and sets the layout: a malloc_state most of whose bins are empty, and so
 // point to themselves, and whose list of arenas comes back to it. 0 if there is none.
 func (m *memory) mainArena(parts []section) addr.Run {

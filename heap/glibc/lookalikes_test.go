@@ -7,7 +7,7 @@ import (
 
 // TestLookalikes has memory of the program that looks like malloc's: the walk finds what mallinfo2 counts, and no more.
 func TestLookalikes(t *testing.T) {
-	for _, how := range []string{"segment", "mapping"} {
+	for _, how := range []string{"segment", "mapping", "advised"} {
 		src, lines := stopped(t, "arena", compiled(t, "lookalikes.c"), how)
 		h, err := Open(t.Context(), src)
 		if err != nil {

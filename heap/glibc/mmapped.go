@@ -34,7 +34,7 @@ func (h *Heap) mmapped() []*piece {
 	for _, s := range h.pieces {
 		f.taken = append(f.taken, s.Range)
 	}
-	free := without(h.mem.anonymous(), f.taken)
+	free := without(h.mem.mappable(), f.taken)
 	f.starts(free)
 	if f.whole() || f.dropLookalike() {
 		return f.found

@@ -165,7 +165,8 @@ func endsAtBreak(end addr.Run, mappings []resident.Mapping) bool {
 		return false
 	}
 	path, rest := mappings[i].Path, mappings[i+1:]
-	return (path == "[heap]" || path == "") && (len(rest) == 0 || rest[0].Start != end || rest[0].Path != path)
+	unnamed := path == "" && !slices.ContainsFunc(mappings, func(m resident.Mapping) bool { return m.Path == "[heap]" })
+	return (path == "[heap]" || unnamed) && (len(rest) == 0 || rest[0].Start != end || rest[0].Path != path)
 }
 
 // overlap is how many bytes parts have of a range.

@@ -138,8 +138,8 @@ func (p Objects) Path(expr string) (*objects.Path, error) {
 	return h.Path(at)
 }
 
-// leads are how far into its block an object may begin: behind the links of the garbage collector, and before these the pointers to
-// its attributes. The address of a block means its object.
+// leads are the offsets at which an object can begin in its block: 0; 16, behind the collector's header; 32, if pointers to
+// attributes come before that header.
 var leads = [...]addr.Run{0, 16, 32}
 
 // object finds an object, and the heap that it is of.

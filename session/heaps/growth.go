@@ -92,7 +92,7 @@ func (h *Heap) growth(ctx context.Context, q GrowthQuestion) (*GrowthAnswer, err
 		a.Why = h.LeaksByReach()
 	}
 	if a.Why == nil {
-		if held, a.Doubts, err = h.heldByStack(ctx, r, q.Strict); err != nil {
+		if held, a.Doubts, err = h.heldByStack(ctx, g.AsStack, q.Strict); err != nil {
 			return nil, err
 		}
 	}
@@ -112,12 +112,12 @@ func (h *Heap) growth(ctx context.Context, q GrowthQuestion) (*GrowthAnswer, err
 }
 
 // heldByStack are the live blocks by the stacks that made them and how they are held.
-func (h *Heap) heldByStack(ctx context.Context, r *query.Recording, strict bool) (map[capture.StackID][4]graph.Sum, memory.Doubts, error) {
+func (h *Heap) heldByStack(ctx context.Context, alike func(capture.StackID) capture.StackID, strict bool) (map[capture.StackID][4]graph.Sum, memory.Doubts, error) {
 	m, err := h.Image()
 	if err != nil {
 		return nil, memory.Doubts{}, err
 	}
-	l, err := m.Leaks(ctx, r.AsStack(), nil, strict)
+	l, err := m.Leaks(ctx, alike, nil, nil, strict)
 	if err != nil {
 		return nil, memory.Doubts{}, err
 	}

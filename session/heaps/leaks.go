@@ -49,7 +49,7 @@ type LeakRow struct {
 	memory.LeakRow
 	query.StackRow              // with the stack of blocks that have one
 	Block          memory.Block // the largest
-	Members        []string     // of Circle: what its blocks are
+	Members        []string     // of Circles: what the blocks are
 }
 
 // Doubts are what makes it less certain who holds the blocks.
@@ -186,7 +186,7 @@ func (h *Heap) Leaks(ctx context.Context, q LeakQuestion) (*LeakAnswer, error) {
 		stacks = r.BlockStacks(from, q.Strict, q.Suppressions)
 		alike = stacks.Of
 	}
-	l, err := m.Leaks(ctx, alike, keep, q.Strict)
+	l, err := m.Leaks(ctx, alike, keep, h.types.holds(m), q.Strict)
 	if err != nil {
 		return nil, err
 	}
@@ -276,9 +276,12 @@ func (a *LeakAnswer) add(q *LeakQuestion, m *memory.Image, stacks *query.BlockSt
 	a.Rows = append(a.Rows, out)
 }
 
+// maxMembers is how many blocks of a circle are named.
+const maxMembers = 32
+
 // nameCircle names the blocks of the circle: by their types, or else by the functions that they belong to.
 func (row *LeakRow) nameCircle(types *BlockTypes, m *memory.Image, r *query.Recording) {
-	for _, i := range row.Circle.Blocks {
+	for _, i := range row.Circles.Blocks[:min(len(row.Circles.Blocks), maxMembers)] {
 		b, name := m.Block(i), "a block"
 		if r != nil && b.Stack != 0 {
 			name += " of " + r.Site(b.Stack, b.Seq).Function

@@ -155,6 +155,14 @@ func (h *Heap) Path(ctx context.Context, at uint64) (*PathAnswer, error) {
 	return a, nil
 }
 
+// marked says that a weak pointer is on the way.
+func marked(in string, weak bool) string {
+	if weak {
+		return in + " (weak)"
+	}
+	return in
+}
+
 // nameless reports whether the word of a root is one of a stack that no variable is known to have.
 func (n *namer) nameless(e graph.Edge) bool {
 	if r := n.g.Root(e); r.Kind != memory.InRegion || r.Region.Kind != regions.Stack {
@@ -163,9 +171,12 @@ func (n *namer) nameless(e graph.Edge) bool {
 	return n.holder(e).Name == ""
 }
 
-// within is what PathAnswer has as In. It ends where the name of a member is not known.
+// maxWithin bounds its length.
+const maxWithin = 300
+
+// within names the variable that a path begins at and the program's members on it, as far as they are known.
 func within(steps []PathStep) string {
-	in, last := "", ""
+	in, last, weak := "", "", false
 	indexed := true // what the pointer before leads to has its elements by their numbers
 	for i := range steps {
 		h := &steps[i].Holder
@@ -176,22 +187,25 @@ func within(steps []PathStep) string {
 				return ""
 			}
 		case !h.Typed:
-			return in
+			return marked(in, weak)
 		case name == h.Name && blocktype.Reserved(name): // a library's alone
 		case name == last: // the next node of a list
 			in = strings.TrimSuffix(in, "...") + "..."
-		case strings.HasPrefix(name, "[") && !indexed: // a bucket
+		case name == "":
+		case strings.HasPrefix(name, "[") && !indexed: // a bucket, or a part of a deque
+			continue
 		case strings.HasPrefix(name, "["):
 			in += name
 		default:
 			in += "->" + strings.TrimPrefix(name, ".")
 		}
-		if h.Weak {
-			in += " (weak)"
+		weak = weak || h.Weak
+		if len(in) > maxWithin {
+			return ""
 		}
 		last, indexed = name, name == h.Name || strings.HasSuffix(h.Name, "._M_start") || strings.HasSuffix(h.Name, ".__begin_")
 	}
-	return in
+	return marked(in, weak)
 }
 
 // pointerChain is a chain of pointers that debug information describes.

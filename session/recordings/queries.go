@@ -410,8 +410,8 @@ func (q *Queries) WholeProfile() (*report.Profile, error) {
 	return q.profile(r, query.ProfileParts{})
 }
 
-// Baselines are the heap at an earlier moment by the stacks of p, which is a profile of the recording, and that before the program
-// frees its memory at its end, nil if it does not.
+// Baselines returns the live bytes by the stacks of p, a profile of the recording, at a moment, and those before the program frees
+// its memory at its end (nil if it does not).
 func (q *Queries) Baselines(p *report.Profile, since query.Moment) (at, until *report.Baseline, err error) {
 	if p.Events == 0 {
 		at, err = q.RecordingOf(q.recorded.Source(), nil).Before(p, since)
@@ -424,8 +424,10 @@ func (q *Queries) Baselines(p *report.Profile, since query.Moment) (at, until *r
 	if at, err = r.Before(p, since); err != nil || !p.Over {
 		return at, nil, err
 	}
-	if end := r.Index.Teardown(); end > at.Seq && end < p.Moment.Seq {
-		until, err = r.Before(p, query.ParseMoment(fmt.Sprintf("#%d", end)))
+	if last := r.Working(); last != query.Present {
+		if until, err = r.Before(p, last); err == nil && until.Seq <= at.Seq {
+			until = nil
+		}
 	}
 	return at, until, err
 }

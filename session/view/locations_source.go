@@ -90,9 +90,10 @@ func (l *Locations) Meant(name string, words ...string) string {
 		return scope + near
 	}
 	const least = 3 // letters of a part that tells something
+	want := strings.ToLower(name)
 	half := func(list []string) string {
 		for _, whole := range list {
-			if at := strings.Index(strings.ToLower(whole), strings.ToLower(name)); at >= 0 && len(name) >= least && (at == 0 || whole[at-1] == ':') {
+			if low := strings.ToLower(whole); len(want) >= least && (strings.HasPrefix(low, want) || strings.Contains(low, ":"+want)) {
 				return whole
 			}
 		}

@@ -212,14 +212,17 @@ func Reserved(name string) bool {
 	return strings.HasPrefix(name, "_M_") || strings.HasPrefix(name, "__")
 }
 
-// empty reports whether a class has no data: its one byte overlaps what others have there.
-func empty(t *values.Type, depth int) bool {
+// maxEmpty is how many members are looked at to find that a class has no data.
+const maxEmpty = 256
+
+// empty reports whether a class has no data: its one byte overlaps what others have there. left is how many members may be looked at.
+func empty(t *values.Type, left *int) bool {
 	s := t.Strip()
-	if s.Kind != values.Struct || depth > maxNested {
+	if s.Kind != values.Struct || s.Size() > 1 || len(s.Variants()) > 0 {
 		return false
 	}
 	for _, f := range s.Fields() {
-		if !f.Static && (f.Type == nil || !empty(f.Type, depth+1)) {
+		if *left--; *left <= 0 || !f.Static && (f.Type == nil || !empty(f.Type, left)) {
 			return false
 		}
 	}
@@ -233,7 +236,7 @@ func fieldAt(t *values.Type, off int64) *values.Field {
 	fields := t.Fields()
 	for i := range fields {
 		f := &fields[i]
-		if f.Static || f.Virtual || f.Type == nil || f.BitSize > 0 || off < f.Offset || off-f.Offset >= f.Type.Size() || empty(f.Type, 0) {
+		if f.Static || f.Virtual || f.Type == nil || f.BitSize > 0 || off < f.Offset || off-f.Offset >= f.Type.Size() || empty(f.Type, new(maxEmpty)) {
 			continue
 		}
 		if found == nil || f.Type.Strip().Kind == values.Pointer && found.Type.Strip().Kind != values.Pointer {

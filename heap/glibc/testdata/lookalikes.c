@@ -1,5 +1,5 @@
 // Memory of the program that looks like malloc's: words like headers of chunks in mappings on both sides of what the main arena got
-// by mmap, and a mapping with the header of a mmapped chunk. It tells what mallinfo2 says, and stops.
+// by mmap, and a mapping with the header of a mmapped chunk; and mmapped chunks of which the program has advised about or protected a part. It tells what mallinfo2 says, and stops.
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <signal.h>
@@ -29,6 +29,12 @@ int main(int argc, char **argv)
 		for (int i = 0; i < 300; i++)
 			kept[i] = malloc(2000);
 		like_chunks();
+	} else if (argc > 1 && strcmp(argv[1], "advised") == 0) {
+		for (int i = 0; i < 3; i++) {
+			kept[i] = malloc(8 << 20);
+			char *inner = (char *)(((size_t)kept[i] + (1 << 20)) & -4096);
+			i == 0 ? madvise(inner, 1 << 20, MADV_DONTDUMP) : i == 1 ? mprotect(inner, 4096, PROT_READ) : mprotect(inner, 4096, PROT_NONE);
+		}
 	} else {
 		size_t *mine = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		mine[1] = 1 << 20 | 2;
