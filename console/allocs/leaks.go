@@ -436,6 +436,9 @@ const shownMembers = 6
 
 // inCircle names the blocks of a circle of n, each of which points to the next; members are its first.
 func inCircle(o *screen.Output, members []string, n int) string {
+	if n == 1 {
+		return o.Names.Short(members[0]) + " holds itself"
+	}
 	if len(members) == n && slices.Equal(members[1:], members[:n-1]) {
 		return "all " + o.Names.Short(members[0])
 	}

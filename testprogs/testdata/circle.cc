@@ -2,6 +2,8 @@
 // lists of three nodes that end where they begin.
 //build: -std=c++17
 #include <functional>
+#include <list>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -41,6 +43,35 @@ static void link()
 	c->next = a;
 }
 
+// No circle: the nodes of a container link to it, and hold nothing.
+struct Config {
+	std::map<int, std::string> values;
+	std::list<int> order;
+	std::weak_ptr<Config> self;
+};
+
+static void configure()
+{
+	auto config = new std::shared_ptr<Config>(std::make_shared<Config>());
+	(*config)->values[1] = std::string(100, 'v');
+	(*config)->order.push_back(2);
+	(*config)->self = *config;
+}
+
+// Holds itself, by a callback that is kept in it.
+struct Timer {
+	std::function<void()> tick;
+	char state[300];
+};
+
+static void start()
+{
+	auto timer = std::make_shared<Timer>();
+	timer->tick = [timer] { timer->state[0]++; };
+	auto itself = std::make_shared<std::shared_ptr<void>>();
+	*itself = itself;
+}
+
 int main()
 {
 	// The holes of blocks that are freed let later blocks lie below earlier ones.
@@ -53,4 +84,6 @@ int main()
 		serve(i);
 	for (int i = 0; i < 7; i++)
 		link();
+	configure();
+	start();
 }
