@@ -6,6 +6,7 @@ import (
 
 	"hdb/console/screen"
 	"hdb/console/shell"
+	"hdb/heap/glibc"
 	"hdb/internal/units"
 	"hdb/report"
 	"hdb/session/heaps"
@@ -61,7 +62,9 @@ func doubtTexts(d *heaps.Doubts, sizes units.Sizes) (all []string) {
 	if d.Locked > 0 {
 		say("a thread is inside malloc or free: blocks that it works on may be shown wrong")
 	}
-	if len(d.Damage) > 0 {
+	if len(d.Damage) > 0 && d.Damage[0].Kind == glibc.Unsearched && len(d.Damage)+d.More == 1 {
+		say("not all memory was searched for blocks of malloc: blocks may be missing, and what they hold may be shown as lost")
+	} else if len(d.Damage) > 0 {
 		say("the heap is damaged in %s, the first: %v", units.Count(len(d.Damage)+d.More, "place"), d.Damage[0])
 	}
 	if d.Stale > 0 {
