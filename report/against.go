@@ -83,7 +83,7 @@ func (p *Profile) leftMore(l *Limits) Verdict {
 		}, false)
 	})
 	v.Held = len(v.places) == 0
-	v.Text = fmt.Sprintf("no stack leaves more at the end than in %s (%s)", e.Name, e.flag())
+	v.Text = fmt.Sprintf("no stack leaves more at the end than in %s, beyond %s", e.Name, e.flag())
 	if !v.Held {
 		v.Text = fmt.Sprintf("%s more live at the end than in %s (%s), from %s", p.Units.Long(v.value), e.Name, e.flag(), units.Count(len(v.places), "stack"))
 		if added > 0 {

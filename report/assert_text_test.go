@@ -123,10 +123,10 @@ func TestAgainst(t *testing.T) {
 		tolerance   float64
 		want        string
 	}{
-		{leakyProfile(), leakyProfile(), 0, "against-peak+ against-leaks+; no stack leaves more at the end than in base.hdb (--tolerance 0%)"},
+		{leakyProfile(), leakyProfile(), 0, "against-peak+ against-leaks+; no stack leaves more at the end than in base.hdb, beyond --tolerance 0%"},
 		{more, leakyProfile(), 0, "against-peak- against-leaks-; 100 bytes more live at the end than in base.hdb (--tolerance 0%), from 1 stack"},
-		{more, leakyProfile(), 0.1, "against-peak+ against-leaks+; no stack leaves more at the end than in base.hdb (--tolerance 10%)"},
-		{leakyProfile(), more, 0, "against-peak+ against-leaks+; no stack leaves more at the end than in base.hdb (--tolerance 0%)"},
+		{more, leakyProfile(), 0.1, "against-peak+ against-leaks+; no stack leaves more at the end than in base.hdb, beyond --tolerance 10%"},
+		{leakyProfile(), more, 0, "against-peak+ against-leaks+; no stack leaves more at the end than in base.hdb, beyond --tolerance 0%"},
 		{fresh, leakyProfile(), 0, "against-peak+ against-leaks-; 24 bytes more live at the end than in base.hdb (--tolerance 0%), from 1 stack, 1 of them new"},
 	} {
 		if got := check(tc.now, tc.before, tc.tolerance); got != tc.want {

@@ -346,6 +346,8 @@ func loadTarget(s *session.Session, c *console.Console, o *options) (int, error)
 		return exitTarget, c.Core(core, program)
 	case words[0] == "attach", words[0] == "open", words[0] == "core":
 		return exitUsage, wrongWords(words)
+	case len(words) == 2 && corefile.Is(words[1]): // as gdb takes it
+		return exitTarget, c.Core(words[1], words[0])
 	}
 	if err := o.meansCommand(); err != nil {
 		return exitUsage, err
