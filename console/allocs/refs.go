@@ -142,7 +142,7 @@ func holderText(o *screen.Output, h *heaps.Holder) string {
 	text := ""
 	switch h.Kind {
 	case heaps.HeldByGlobal:
-		text = "global " + blocktype.Public(h.Name)
+		text = "global " + memberName(h)
 		if h.Name == "" {
 			text = fmt.Sprintf("%s at %#x", h.Region.Kind, h.At)
 		}
@@ -158,7 +158,7 @@ func holderText(o *screen.Output, h *heaps.Holder) string {
 		case h.Name == "":
 			text += fmt.Sprintf("frame %d %s, stack at %#x", h.Frame.Num, o.Names.Short(h.Frame.Name()), h.At)
 		default:
-			text += fmt.Sprintf("frame %d %s, variable %s", h.Frame.Num, o.Names.Short(h.Frame.Name()), blocktype.Public(h.Name))
+			text += fmt.Sprintf("frame %d %s, variable %s", h.Frame.Num, o.Names.Short(h.Frame.Name()), memberName(h))
 		}
 	case heaps.HeldByRegister:
 		text = fmt.Sprintf("thread %d, register %s", h.Thread, h.Name)
@@ -207,7 +207,7 @@ func hasReserved(expr string) bool {
 	return blocktype.Public(members) != members
 }
 
-// memberName is the member of a block that points to another.
+// memberName is the variable or the member of a block that points to another.
 func memberName(h *heaps.Holder) string {
 	name := strings.TrimPrefix(blocktype.Public(h.Name), ".")
 	if h.Weak {
@@ -221,7 +221,7 @@ func localText(h *heaps.Holder) string {
 	text := "thread-local storage"
 	switch {
 	case h.Name != "":
-		text = "thread-local " + blocktype.Public(h.Name)
+		text = "thread-local " + memberName(h)
 	case h.Local != nil:
 		text = fmt.Sprintf("byte %s of the thread-local storage", units.Grouped(h.Local.Offset))
 	}

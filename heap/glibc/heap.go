@@ -217,7 +217,8 @@ func (w *walker) main(a *Arena) (whole bool) {
 	return last && a.Contiguous()
 }
 
-// contiguous is the memory around an address that can be written without a gap in one kind of mapping.
+// contiguous is the memory around an address that can be written without a gap in one kind of mapping. The program may have protected
+// pages of its blocks in [heap].
 func (m *memory) contiguous(at addr.Run) addr.Range {
 	i, ok := m.Mapping(at)
 	if !ok || at == 0 {
@@ -225,7 +226,7 @@ func (m *memory) contiguous(at addr.Run) addr.Range {
 	}
 	all := m.Mappings
 	r := all[i].Range
-	for k := i + 1; k < len(all) && all[k].Start == r.End && all[k].Writable && all[k].Path == all[i].Path && !all[k].Shared; k++ {
+	for k := i + 1; k < len(all) && all[k].Start == r.End && (all[k].Writable || all[k].Path == "[heap]") && all[k].Path == all[i].Path && !all[k].Shared; k++ {
 		r.End = all[k].End
 	}
 	return r

@@ -21,6 +21,7 @@ import (
 type named struct {
 	text string
 	typ  *values.Type
+	weak bool // it is part of a weak pointer
 }
 
 // placeNames names the places in memory outside of blocks: variables of modules and threads, and of frames.
@@ -68,7 +69,7 @@ func (h *placeNames) variable(module, name string, at addr.Run) (n named) {
 			}
 			base, _ := v.Addr()
 			if text, t := blocktype.Member(v.Type, int64(at-base)); t != nil {
-				n = named{name + text, t}
+				n = named{name + text, t, blocktype.WeakMember(v.Type, int64(at-base))}
 			}
 			return
 		}
@@ -174,7 +175,7 @@ func (h *placeNames) slot(t *inferior.Thread, r *regions.Region, at addr.Run) (*
 	if typ == nil {
 		text = fmt.Sprintf("+%d", off)
 	}
-	return frame, named{v.Name + text, typ}
+	return frame, named{v.Name + text, typ, blocktype.WeakMember(v.Value.Type, int64(off))}
 }
 
 // localVariable is threadLocal with the name of the place, as global names one.

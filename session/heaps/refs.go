@@ -394,7 +394,7 @@ func (n *namer) inRegion(out *Holder, r *regions.Region, at addr.Run) {
 	default:
 		out.Kind = HeldByMapping
 	}
-	out.Name, out.Typed = name.text, name.typ != nil
+	out.Name, out.Typed, out.Weak = name.text, name.typ != nil, name.weak
 	n.typed[uint64(at)] = name
 }
 
@@ -408,7 +408,7 @@ func (n *namer) local(out *Holder) bool {
 	if t := n.h.target.Image.Thread(v.TID); t != nil {
 		out.Thread = t.Num
 	}
-	out.Name, out.Typed = name.text, name.typ != nil
+	out.Name, out.Typed, out.Weak = name.text, name.typ != nil, name.weak
 	n.typed[out.At] = name
 	return true
 }

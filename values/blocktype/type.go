@@ -129,6 +129,12 @@ func (t *Type) Weak(off uint64) bool {
 	return weak
 }
 
+// WeakMember reports whether what is at an offset of a value of type t is part of a weak pointer.
+func WeakMember(t *values.Type, off int64) bool {
+	_, _, weak := member(t, off)
+	return weak
+}
+
 // weakPointers begin the names of those of libstdc++, libc++ and Rust.
 var weakPointers = []string{"std::weak_ptr<", "std::__weak_ptr<", "std::__weak_count<", "std::__1::weak_ptr<", "alloc::rc::Weak<", "alloc::sync::Weak<"}
 

@@ -30,6 +30,9 @@ int main(int argc, char **argv)
 			kept[i] = malloc(2000);
 		like_chunks();
 	} else if (argc > 1 && strcmp(argv[1], "advised") == 0) {
+		kept[10] = memalign(4096, 4 * 4096);
+		mprotect((char *)kept[10] + 8192, 4096, PROT_READ);
+		kept[11] = malloc(5000);
 		for (int i = 0; i < 3; i++) {
 			kept[i] = malloc(8 << 20);
 			char *inner = (char *)(((size_t)kept[i] + (1 << 20)) & -4096);
