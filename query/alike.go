@@ -17,7 +17,7 @@ type alikeStacks struct {
 	frames *profileFrames
 	first  map[string]capture.StackID // by the frames that are shown
 	known  map[capture.StackID]capture.StackID
-	places map[report.Frame]uint64 // numbers of frames, which have an address only if nothing else is known of them
+	places map[report.Frame]uint64 // numbers of frames, which have an address only where no line is known
 	place  []uint64                // likewise, by the numbers of siteFrames, from 1; 0: none yet
 }
 
@@ -60,7 +60,7 @@ func (a *alikeStacks) placeOf(f *siteFrame) uint64 {
 	}
 	if a.place[f.number] == 0 {
 		frame := a.frames.made[f.number].frame
-		if !frame.Unnamed {
+		if frame.Known {
 			frame.Address = 0
 		}
 		if a.places[frame] == 0 {

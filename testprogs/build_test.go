@@ -170,7 +170,7 @@ var behaviours = []struct {
 	{name: "mappedpeak"},
 	{name: "poolmap", want: "done\n"},
 	{name: "tickalloc"},
-	{name: "functionstatics", want: "48\n"},
+	{name: "functionstatics", want: "55\n"},
 	{name: "mapped", want: "mapped\n"},
 	{name: "maps", want: "3\n"},
 	{name: "shrink", want: "1 1 1\n"},
