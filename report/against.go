@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"hdb/internal/units"
 )
@@ -18,6 +19,18 @@ func (e *Earlier) allowed(n uint64) uint64 { return n + uint64(float64(n)*e.Tole
 
 // flag is how the share that is allowed is asked for.
 func (e *Earlier) flag() string { return fmt.Sprintf("--tolerance %.4g%%", 100*e.Tolerance) }
+
+// Related reports whether a profile has a stack in common with the earlier one, or either has none: else they are hardly of one program.
+func (e *Earlier) Related(p *Profile) bool {
+	find := func(p *Profile) []finding {
+		return p.Counted().gather(func(_ int, st *Stack) (uint64, uint64) { return st.Bytes, st.Allocs }, false)
+	}
+	mine, theirs := find(p), map[string]bool{}
+	for _, f := range find(e.Profile) {
+		theirs[f.fingerprint] = true
+	}
+	return len(mine) == 0 || len(theirs) == 0 || slices.ContainsFunc(mine, func(f finding) bool { return theirs[f.fingerprint] })
+}
 
 // checkAgainst holds a profile against an earlier one: the peak, and what is live at the end. Both show the stacks that have
 // more than before. Stacks are the same if their functions are, so that lines may have moved. What is not counted as a leak does

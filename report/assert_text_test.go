@@ -132,5 +132,16 @@ func TestAgainst(t *testing.T) {
 		if got := check(tc.now, tc.before, tc.tolerance); got != tc.want {
 			t.Errorf("got  %s\nwant %s", got, tc.want)
 		}
+		if e := (&Earlier{Profile: tc.before}); !e.Related(tc.now) {
+			t.Errorf("%s: the recordings have no stack in common", tc.want)
+		}
+	}
+	other := leakyProfile()
+	other.Stacks = other.Stacks[:1] // blocks without a stack are alike everywhere
+	for i := range other.Frames {
+		other.Frames[i].Function += "_of_another_program"
+	}
+	if e := (&Earlier{Profile: leakyProfile()}); e.Related(other) || !e.Related(&Profile{}) {
+		t.Error("a program is related to another one, or not to a run without allocations")
 	}
 }

@@ -291,6 +291,9 @@ func (a *Assertion) Check(ctx context.Context, s *session.Session) (*Outcome, er
 	}
 	o := &Outcome{Profile: p, Verdicts: report.Check(p, &a.Limits), Suppressed: p.Suppressed(&a.Limits)}
 	if e := a.Limits.Against; e != nil {
+		if !e.Related(p) {
+			o.earlier = append(o.earlier, e.Name+": it has no stack in common with this run: it may be of another program")
+		}
 		for _, line := range e.Profile.Caveats.Lines() {
 			o.earlier = append(o.earlier, e.Name+": "+line)
 		}
