@@ -78,7 +78,7 @@ func (x *Index) lowest(to uint64) (seq uint64) {
 	return seq
 }
 
-// most reports whether at least half of what is live at a moment is freed by the end.
+// most reports whether at least half of the live amount at a moment is freed by the end.
 func most(allocated, freed, atEnd uint64) bool {
 	live, then := allocated-min(freed, allocated), atEnd-min(freed, atEnd)
 	return then > 0 && then >= live/2

@@ -53,8 +53,8 @@ func answered(words ...string) (code int, text string) {
 	return code, out.String()
 }
 
-// checkExplained looks for the help of a command, which the first two words have together or the first one alone; not that of a
-// parent. Without a word it is the help of hdb.
+// checkExplained looks for the help of a command: of the first two words together, or of the first one alone, but not of a parent
+// command. Without a word it is the help of hdb.
 func checkExplained(t *testing.T, typed string, words, parents []string) {
 	t.Helper()
 	tries := [][]string{{"--help"}}

@@ -55,8 +55,8 @@ const AssertFlags = `  --max-peak SIZE           at most SIZE bytes are live at 
   --tolerance SHARE         by how much its numbers may be exceeded, by default 1%;
                             a stack may have more by this share of the total, if
                             the total does not
-  --stacks                  show stacks below a failed limit, without the frames at both
-                            ends that are not the program's; --full shows all frames
+  --stacks                  show stacks below a failed limit, without frames that are
+                            not the program's; --full shows all frames
   --junit FILE              write a JUnit XML report, too
   --sarif FILE              write what failed as SARIF 2.1.0, too; paths of sources
                             below the working directory are relative to it

@@ -13,10 +13,9 @@ import (
 	"hdb/internal/addr"
 )
 
-// stopped starts a program that stops itself after a line that begins with last, and returns what it said.
-func stopped(t *testing.T, last, program string, args ...string) (src Source, lines []string) {
+// started starts a program, to be killed at the end of the test, and returns what it says.
+func started(t *testing.T, cmd *exec.Cmd) *bufio.Scanner {
 	t.Helper()
-	cmd := exec.Command(program, args...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +27,14 @@ func stopped(t *testing.T, last, program string, args ...string) (src Source, li
 		cmd.Process.Kill()
 		cmd.Wait()
 	})
-	for s := bufio.NewScanner(out); s.Scan(); {
+	return bufio.NewScanner(out)
+}
+
+// stopped starts a program that stops itself after a line that begins with last, and returns what it said.
+func stopped(t *testing.T, last, program string, args ...string) (src Source, lines []string) {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	for s := started(t, cmd); s.Scan(); {
 		lines = append(lines, s.Text())
 		if strings.HasPrefix(s.Text(), last) {
 			break

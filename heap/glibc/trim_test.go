@@ -1,7 +1,6 @@
 package glibc
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"os/exec"
@@ -32,18 +31,7 @@ func TestTrimTop(t *testing.T) {
 func trims(t *testing.T, tunable, program string, args ...string) {
 	cmd := exec.Command(program, args...)
 	cmd.Env = append(os.Environ(), "GLIBC_TUNABLES=glibc.malloc."+tunable)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
-	lines := bufio.NewScanner(out)
+	lines := started(t, cmd)
 	lines.Scan()
 	f := &follower{t: t, cmd: cmd}
 	f.wait("it does not stop", func() bool { return f.state() == "T" })
